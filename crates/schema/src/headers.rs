@@ -1,0 +1,83 @@
+//! Names of the HTTP headers the programs exchange, in the lower case that HTTP libraries expect.
+
+/// Request: work to burn, in millions of instructions (1 to 100,000, decimals allowed).
+pub const TASK_SIZE_MI: &str = "x-task-size-mi";
+/// Request and response: identity of one request across all logs.
+pub const REQUEST_ID: &str = "x-request-id";
+/// Request, balancer to worker: the request id, a dash and the attempt number (0 = first).
+pub const ATTEMPT: &str = "x-plumbline-attempt";
+/// Response: name of the worker that answered (of the last attempt, if any).
+pub const CONTAINER: &str = "x-container";
+/// Response: `queue_wait_us=N,service_time_us=N`, measured by the worker.
+pub const WORKER_TIMING: &str = "x-worker-timing";
+/// Response: `id=core_ms,...` of the jobs a worker still holds (only with `--tell-work-left`).
+pub const WORKER_WORK_LEFT: &str = "x-worker-work-left";
+/// Response: open request-cost aggregation load report in its text form, see [`crate::load_report`].
+pub const LOAD_REPORT: &str = "endpoint-load-metrics";
+/// Response: what the balancer knew and did at the pick, see [`crate::decision`].
+pub const DECISION: &str = "x-plumbline-decision";
+/// Response: why the balancer answered as it did (`backend` when the status is the worker's own).
+pub const REASON: &str = "x-plumbline-reason";
+/// Response: attempts made for this request.
+pub const ATTEMPTS: &str = "x-plumbline-attempts";
+/// Prefix of every header that only the balancer may set.
+pub const RESERVED_PREFIX: &str = "x-plumbline-";
+
+/// `queue_wait_us` and `service_time_us` of a worker's timing header, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkerTiming {
+    /// Time between arrival at the worker and the first instruction, microseconds.
+    pub queue_wait_us: u64,
+    /// Time between the first instruction and the end of the work, microseconds.
+    pub service_time_us: u64,
+}
+
+impl WorkerTiming {
+    /// Reads `queue_wait_us=N,service_time_us=N`; `None` unless both are present and whole numbers.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut queue_wait_us = None;
+        let mut service_time_us = None;
+        for part in text.split(',') {
+            match part.trim().split_once('=')? {
+                ("queue_wait_us", v) => queue_wait_us = Some(v.parse().ok()?),
+                ("service_time_us", v) => service_time_us = Some(v.parse().ok()?),
+                _ => {}
+            }
+        }
+        Some(Self {
+            queue_wait_us: queue_wait_us?,
+            service_time_us: service_time_us?,
+        })
+    }
+}
+
+impl std::fmt::Display for WorkerTiming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "queue_wait_us={},service_time_us={}",
+            self.queue_wait_us, self.service_time_us
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkerTiming;
+
+    #[test]
+    fn worker_timing_reads_what_it_prints() {
+        let timing = WorkerTiming {
+            queue_wait_us: 12,
+            service_time_us: 55_300,
+        };
+        assert_eq!(timing.to_string(), "queue_wait_us=12,service_time_us=55300");
+        assert_eq!(WorkerTiming::parse(&timing.to_string()), Some(timing));
+        assert_eq!(WorkerTiming::parse("queue_wait_us=12"), None);
+        assert_eq!(
+            WorkerTiming::parse("queue_wait_us=-1,service_time_us=2"),
+            None
+        );
+        assert_eq!(WorkerTiming::parse(""), None);
+    }
+}
