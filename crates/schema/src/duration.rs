@@ -42,7 +42,7 @@ pub fn format(duration: Duration) -> String {
         ("ms", 1_000_000),
         ("us", 1_000),
     ] {
-        if ns != 0 && ns % size == 0 {
+        if ns != 0 && ns.is_multiple_of(size) {
             return format!("{}{unit}", ns / size);
         }
     }
