@@ -19,6 +19,21 @@ pub struct Document<'a> {
     pub text: &'a str,
 }
 
+/// The text of a file's bytes; `source` is its name in messages.
+///
+/// # Errors
+/// The line of the first byte that is not UTF-8.
+pub fn utf8<'a>(source: &str, bytes: &'a [u8]) -> Result<&'a str, Problems> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n');
+        let what = format!("byte {} is not UTF-8 text", e.valid_up_to());
+        Problem::new("", "", what)
+            .in_source(source)
+            .at(line.count() + 1, 1)
+            .into()
+    })
+}
+
 /// A value that knows its path and, being a slice of the document, its place.
 #[derive(Debug, Clone)]
 pub struct Node<'a> {
@@ -229,7 +244,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::Document;
+    use super::{Document, utf8};
     use crate::problem::Findings;
 
     #[test]
@@ -263,6 +278,13 @@ mod tests {
              error: f.json:1:1: gone: missing field\n\
              error: f.json:4:28: list[1].x: -2: negative"
         );
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_name_their_line() {
+        assert_eq!(utf8("f", b"{}"), Ok("{}"));
+        let problems = utf8("f.json", b"{\n\xff}").expect_err("not text");
+        assert_eq!(problems.to_string(), "f.json:2:1: byte 2 is not UTF-8 text");
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub enum Purpose {
     ApiNames = 8,
     /// Jitter of timers.
     Jitter = 9,
+    /// Which waiting caller of a closed loop calls next.
+    Callers = 10,
 }
 
 /// The stream of `seed` for one purpose, entity (worker, balancer; 0 if there is one) and replication.

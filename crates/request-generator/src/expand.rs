@@ -1,0 +1,46 @@
+//! `expand`: the schedule of a workload as CSV.
+
+use std::fs;
+
+use anyhow::Context;
+use schema::schedule;
+use schema::workload::Workload;
+
+use crate::cli::Expand;
+use crate::output;
+
+/// Reads the workload, expands it and writes the CSV.
+///
+/// # Errors
+/// The findings of a bad workload; else a file that cannot be read or written.
+pub(crate) fn run(arguments: &Expand) -> anyhow::Result<()> {
+    let source = arguments.workload.display().to_string();
+    let bytes = fs::read(&arguments.workload).with_context(|| format!("cannot read {source}"))?;
+    let text = schema::json::utf8(&source, &bytes)?;
+    let workload = Workload::parse(&source, text)?;
+    output::write(arguments.out.as_deref(), &csv(&workload)?)
+}
+
+fn csv(workload: &Workload) -> anyhow::Result<Vec<u8>> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record([
+        "seq",
+        "intended_ns",
+        "api_id",
+        "method",
+        "url",
+        "task_size_mi",
+    ])?;
+    for (seq, due) in schedule::expand(workload).iter().enumerate() {
+        let api = &workload.apis[due.api as usize];
+        out.write_record([
+            seq.to_string().as_str(),
+            due.intended_ns.to_string().as_str(),
+            &api.id,
+            api.method.as_str(),
+            &api.url,
+            due.task_size_mi.to_string().as_str(),
+        ])?;
+    }
+    Ok(out.into_inner()?)
+}

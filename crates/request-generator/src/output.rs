@@ -1,0 +1,56 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// Writes `bytes` to `path`, or to standard output when there is none.
+///
+/// # Errors
+/// What the operating system refused, with the path.
+pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
+    let Some(path) = path else {
+        return match io::stdout().lock().write_all(bytes) {
+            // The reader, such as `head`, had enough.
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other.context("cannot write to standard output"),
+        };
+    };
+    let result = if is_special(path) {
+        fs::write(path, bytes)
+    } else {
+        replace(path, bytes)
+    };
+    result.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// True for what cannot be replaced by a rename, such as a terminal or /dev/null.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// Temporary file in the same folder, synced, renamed over `path`, folder synced.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    if path.is_dir() {
+        return Err(io::Error::from(ErrorKind::IsADirectory));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = folder.join(name);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    if let Err(error) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    File::open(&folder)?.sync_all()
+}

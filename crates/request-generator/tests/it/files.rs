@@ -1,0 +1,126 @@
+//! What is written, and that it is written whole.
+
+use std::fs;
+
+use crate::{generator, stderr, stdout, workloads};
+
+/// The commands that workloads/README.md gives, without the program's name.
+fn commands() -> Vec<Vec<String>> {
+    let readme = fs::read_to_string(workloads().join("README.md")).expect("workloads/README.md");
+    readme
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("request-generator generate "))
+        .map(|rest| {
+            let words = std::iter::once("generate").chain(rest.split_whitespace());
+            words.map(str::to_string).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_shipped_workload_is_made_again_by_the_command_in_the_readme() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut made = Vec::new();
+    for mut command in commands() {
+        let out = command.pop().expect("--out FILE comes last");
+        let name = out
+            .strip_prefix("workloads/")
+            .expect("a file of workloads/");
+        let path = folder.path().join(name);
+        let path_text = path.to_str().expect("text");
+        let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        arguments.push(path_text);
+        let output = generator(&arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let shipped = fs::read(workloads().join(name)).expect("shipped");
+        assert!(fs::read(&path).expect("made") == shipped, "{name} differs");
+        made.push(name.to_string());
+    }
+    let mut shipped: Vec<String> = fs::read_dir(workloads())
+        .expect("workloads")
+        .map(|f| f.expect("entry").file_name().into_string().expect("text"))
+        .filter(|name| name.ends_with(".json"))
+        .collect();
+    shipped.sort();
+    made.sort();
+    assert_eq!(made, shipped);
+}
+
+#[test]
+fn the_papers_workload_has_its_shape() {
+    let text = fs::read_to_string(workloads().join("paper.json")).expect("shipped");
+    let paper = schema::workload::Workload::parse("paper.json", &text).expect("valid");
+    assert_eq!((paper.apis.len(), paper.requests()), (100, 20_000));
+    assert!((paper.mean_task_size_mi() - 412.0).abs() <= 1.0);
+    let text = fs::read_to_string(workloads().join("quick.json")).expect("shipped");
+    let quick = schema::workload::Workload::parse("quick.json", &text).expect("valid");
+    assert_eq!(quick.apis, paper.apis);
+    assert_eq!(quick.requests(), 800);
+}
+
+#[test]
+fn the_schedule_is_printed_with_every_request_in_order() {
+    let quick = workloads().join("quick.json");
+    let output = generator(&["expand", quick.to_str().expect("text")]);
+    let csv = stdout(&output);
+    let mut lines = csv.lines();
+    assert_eq!(
+        lines.next(),
+        Some("seq,intended_ns,api_id,method,url,task_size_mi")
+    );
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 800);
+    assert!(lines[0].starts_with("0,0,api-"));
+    assert!(lines[799].starts_with("799,7990000000,api-"));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("schedule.csv");
+    let to_file = generator(&[
+        "expand",
+        quick.to_str().expect("text"),
+        "--out",
+        out.to_str().expect("text"),
+    ]);
+    assert!(to_file.status.success());
+    assert_eq!(fs::read_to_string(out).expect("written"), csv);
+}
+
+#[test]
+fn the_same_arguments_give_the_same_bytes_and_another_seed_others() {
+    let generate = |seed: &str| {
+        let flags = [
+            "generate",
+            "--apis",
+            "7",
+            "--runs",
+            "3",
+            "--seed",
+            seed,
+            "--arrivals",
+            "poisson:80",
+            "--order",
+            "round",
+        ];
+        stdout(&generator(&flags))
+    };
+    assert_eq!(generate("1"), generate("1"));
+    assert_ne!(generate("1"), generate("2"));
+    let workload = schema::workload::Workload::parse("stdout", &generate("1")).expect("valid");
+    assert_eq!(workload.name, "workload");
+}
+
+#[test]
+fn a_failed_write_says_where_and_leaves_the_old_file_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("no/such/folder/w.json");
+    let out = out.to_str().expect("text");
+    let output = generator(&["generate", "--seed", "1", "--out", out]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with(&format!("error: cannot write {out}: ")));
+    assert_eq!(stderr(&output).lines().count(), 1);
+
+    let is_folder = folder.path().to_str().expect("text");
+    let output = generator(&["generate", "--seed", "1", "--out", is_folder]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 0);
+}

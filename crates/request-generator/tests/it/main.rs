@@ -1,0 +1,27 @@
+//! The program from outside: bytes that never change, and messages for bad input.
+
+mod bad_input;
+mod files;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs the program.
+fn generator(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_request-generator"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+fn workloads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")
+}
