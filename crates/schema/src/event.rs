@@ -137,6 +137,9 @@ pub enum Event {
         poll_interval_ns: u64,
         /// `plain` or `guarded`.
         protection: String,
+        /// Slow-start window, ns; absent when off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slow_start_ns: Option<u64>,
         /// Members in position order.
         members: Vec<Member>,
     },

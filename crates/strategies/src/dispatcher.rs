@@ -1,0 +1,322 @@
+//! The only door: owns the strategy, the members and every count, and keeps the rules of order.
+//!
+//! One lock around it for the length of one call gives all events one total order, which can be
+//! logged and replayed. Time never decreases: an earlier `now` counts as the latest one seen. An
+//! outcome for a dispatch that is not open is an error and changes nothing.
+
+mod ejection;
+mod open;
+mod pool;
+mod reports;
+
+pub use pool::PoolError;
+pub use reports::PollMark;
+
+use crate::backends::{Backend, Backends, NewBackend};
+use crate::registry::{Context, Spec};
+use crate::strategy::Strategy;
+use crate::time::Time;
+use crate::values::{Answer, BackendId, Outcome, Request};
+use ejection::Ejections;
+use open::{Open, OpenDispatches};
+use rand_chacha::ChaCha8Rng;
+use schema::rng::{Purpose, stream, unit};
+
+/// A warming backend's smallest chance to take part in a pick.
+const SLOW_START_FLOOR: f64 = 0.1;
+
+/// What a dispatcher is told once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Root seed of its streams.
+    pub seed: u64,
+    /// What strategies are built with.
+    pub context: Context,
+    /// Slow-start window, ns; `None` = off.
+    pub slow_start_ns: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            context: Context::default(),
+            slow_start_ns: None,
+        }
+    }
+}
+
+/// A pick that was dispatched: to be answered exactly once by [`Dispatcher::respond`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "every dispatch needs exactly one response"]
+pub struct Dispatch {
+    /// Its running number.
+    pub id: u64,
+    /// The chosen backend.
+    pub backend: BackendId,
+    /// When it was dispatched, in the dispatcher's order.
+    pub at: Time,
+    /// The backend's in_flight just before, this request not counted.
+    pub in_flight_before: u32,
+}
+
+/// An outcome named a dispatch that is not open: never made, or already answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("dispatch {0} is not open: it was never made or is already answered")]
+pub struct UnknownDispatch(pub u64);
+
+/// Decides where every request goes, and counts what became of it.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    spec: Spec,
+    strategy: Box<dyn Strategy>,
+    backends: Backends,
+    options: Options,
+    strategy_rng: ChaCha8Rng,
+    slow_start_rng: ChaCha8Rng,
+    now: Time,
+    next_dispatch: u64,
+    open: OpenDispatches,
+    ejections: Ejections,
+    /// Backends that may still be in their slow-start window.
+    warming: Vec<BackendId>,
+    probes: Vec<BackendId>,
+}
+
+impl Dispatcher {
+    /// A dispatcher for these members, in position order, with ids 0, 1, ...
+    ///
+    /// # Errors
+    /// A member with a bad weight, cores or name, a name given twice, too many members, a pool that
+    /// the strategy refuses.
+    pub fn new(spec: &Spec, members: &[NewBackend], options: Options) -> Result<Self, PoolError> {
+        let numbered = members.iter().cloned().enumerate();
+        let numbered: Vec<_> = numbered
+            .map(|(i, m)| (BackendId(i as u32), m, pool::Drained::No))
+            .collect();
+        Self::with_ids(spec, &numbered, options)
+    }
+
+    /// The same strategy options and members as now, everything learned and counted forgotten.
+    /// `spec` and `seed` replace the present ones where given. Ejections end, drains stay.
+    ///
+    /// # Errors
+    /// [`PoolError::InFlight`] while dispatches are open; a pool that the strategy refuses.
+    pub fn fresh(&self, spec: Option<&Spec>, seed: Option<u64>) -> Result<Self, PoolError> {
+        if self.open.len() > 0 {
+            return Err(PoolError::InFlight(self.open.len()));
+        }
+        let members: Vec<_> = self.backends.members().map(pool::member_of).collect();
+        let options = Options {
+            seed: seed.unwrap_or(self.options.seed),
+            ..self.options.clone()
+        };
+        Self::with_ids(spec.unwrap_or(&self.spec), &members, options)
+    }
+
+    /// Chooses a backend for a request and dispatches it there; `None` if nothing is eligible.
+    pub fn pick(&mut self, now: Time, request: &Request<'_>) -> Option<Dispatch> {
+        let now = self.advance(now);
+        self.leave_out_tried_and_warming(now, request);
+        let entry = self.spec.entry();
+        let request = Request {
+            cost_mi: request.cost_mi.filter(|_| entry.needs_cost),
+            dispatch: self.next_dispatch,
+            ..*request
+        };
+        let rng = &mut self.strategy_rng;
+        let picked = self.strategy.pick(now, &request, &self.backends, rng);
+        assert!(
+            picked.map_or(self.backends.eligible_len() == 0, |id| self
+                .backends
+                .is_eligible(id)),
+            "{}: a pick is eligible, and there is one whenever anything is; got {picked:?}",
+            self.spec
+        );
+        self.backends.end_pick();
+        let id = picked?;
+        let in_flight_before = self.raise(id, &request, now);
+        self.strategy.on_dispatch(now, id, &request, &self.backends);
+        if entry.needs_probes {
+            let rng = &mut self.strategy_rng;
+            self.strategy
+                .probe_targets(now, &self.backends, rng, &mut self.probes);
+        }
+        Some(Dispatch {
+            id: request.dispatch,
+            backend: id,
+            at: now,
+            in_flight_before,
+        })
+    }
+
+    /// Takes the outcome of a dispatch. Its backend may be gone meanwhile.
+    ///
+    /// # Errors
+    /// The dispatch is not open; nothing was changed.
+    pub fn respond(
+        &mut self,
+        now: Time,
+        dispatch: u64,
+        answer: &Answer,
+    ) -> Result<Outcome, UnknownDispatch> {
+        let open = self
+            .open
+            .remove(dispatch)
+            .ok_or(UnknownDispatch(dispatch))?;
+        let now = self.advance(now);
+        let latency_ns = answer.latency_ns.unwrap_or_else(|| now.since_ns(open.at));
+        let outcome = Outcome {
+            dispatch,
+            class: open.class,
+            dispatched_at: open.at,
+            latency_ns,
+            ttfb_ns: answer.ttfb_ns.unwrap_or(latency_ns),
+            status: answer.status,
+            http_status: answer.http_status,
+            retry_after_ns: answer.retry_after_ns,
+            service_time_ns: answer.service_time_ns,
+        };
+        if let Some(backend) = self.backends.get_mut(open.backend) {
+            debug_assert!(backend.in_flight > 0, "in_flight counts open dispatches");
+            backend.in_flight -= 1;
+        }
+        self.strategy
+            .on_response(now, open.backend, &outcome, &self.backends);
+        Ok(outcome)
+    }
+
+    /// Hands over the backends to be probed since the last call.
+    pub fn take_probes(&mut self, out: &mut Vec<BackendId>) {
+        out.append(&mut self.probes);
+    }
+
+    /// Changes the strategy live. The new one starts without anything learned; members, counts and
+    /// open dispatches stay.
+    ///
+    /// # Errors
+    /// The new strategy refuses the pool; nothing was changed.
+    pub fn set_strategy(&mut self, now: Time, spec: &Spec) -> Result<(), PoolError> {
+        (spec.entry().check)(spec, &self.backends).map_err(PoolError::Refused)?;
+        let now = self.advance(now);
+        self.spec = spec.clone();
+        self.strategy = spec.build(&self.options.context);
+        self.probes.clear();
+        self.strategy.on_backends_changed(now, &self.backends);
+        Ok(())
+    }
+
+    /// The strategy and its parameters.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// What the dispatcher was told at the start.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Every backend, with its counts.
+    pub fn backends(&self) -> &Backends {
+        &self.backends
+    }
+
+    /// Dispatches that are not answered yet.
+    pub fn open_len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The latest time seen.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Lets time pass up to `now`, never back, and ends the ejections that are over.
+    fn advance(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        if self.ejections.next_end().is_some_and(|end| end <= self.now) {
+            self.end_ejections();
+        }
+        self.now
+    }
+
+    fn leave_out_tried_and_warming(&mut self, now: Time, request: &Request<'_>) {
+        for id in request.tried {
+            self.backends.leave_out(*id);
+        }
+        let Some(window_ns) = self.options.slow_start_ns else {
+            return;
+        };
+        if self.warming.is_empty() || self.spec.entry().needs_key {
+            return;
+        }
+        let backends = &mut self.backends;
+        let rng = &mut self.slow_start_rng;
+        self.warming.retain(|id| {
+            let warm_from = backends
+                .get(*id)
+                .filter(|b| b.member)
+                .and_then(|b| b.warm_from);
+            let Some(age_ns) = warm_from
+                .map(|t| now.since_ns(t))
+                .filter(|a| *a < window_ns)
+            else {
+                return false;
+            };
+            let chance = (age_ns as f64 / window_ns as f64).max(SLOW_START_FLOOR);
+            if unit(rng) >= chance && (backends.eligible_len() > 1 || !backends.is_eligible(*id)) {
+                backends.leave_out(*id);
+            }
+            true
+        });
+    }
+
+    fn raise(&mut self, id: BackendId, request: &Request<'_>, now: Time) -> u32 {
+        self.next_dispatch += 1;
+        let open = Open {
+            backend: id,
+            class: request.class,
+            at: now,
+        };
+        self.open.insert(request.dispatch, open);
+        let backend = self.backends.get_mut(id).expect("a pick is a member");
+        backend.sent += 1;
+        backend.in_flight += 1;
+        backend.in_flight - 1
+    }
+
+    fn with_ids(
+        spec: &Spec,
+        members: &[(BackendId, NewBackend, pool::Drained)],
+        options: Options,
+    ) -> Result<Self, PoolError> {
+        let backends = pool::pool_of(members)?;
+        (spec.entry().check)(spec, &backends).map_err(PoolError::Refused)?;
+        let mut dispatcher = Self {
+            spec: spec.clone(),
+            strategy: spec.build(&options.context),
+            backends,
+            strategy_rng: stream(options.seed, Purpose::Strategy, 0, 0),
+            slow_start_rng: stream(options.seed, Purpose::SlowStart, 0, 0),
+            options,
+            now: Time::ZERO,
+            next_dispatch: 0,
+            open: OpenDispatches::default(),
+            ejections: Ejections::default(),
+            warming: Vec::new(),
+            probes: Vec::new(),
+        };
+        dispatcher
+            .strategy
+            .on_backends_changed(Time::ZERO, &dispatcher.backends);
+        Ok(dispatcher)
+    }
+
+    /// The backend with this number, if it is a member.
+    fn member(&mut self, id: BackendId) -> Result<&mut Backend, PoolError> {
+        self.backends
+            .get_mut(id)
+            .filter(|b| b.member)
+            .ok_or(PoolError::UnknownBackend(id))
+    }
+}

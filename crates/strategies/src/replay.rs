@@ -1,0 +1,284 @@
+//! Feeds a recorded event log to a fresh dispatcher and compares every pick.
+
+use crate::backends::NewBackend;
+use crate::dispatcher::{Dispatcher, Options, PollMark, PoolError};
+use crate::registry::{Context, Spec, SpecError};
+use crate::time::Time;
+use crate::values::{Answer, BackendId, Request};
+use schema::event::{Event, Member, PoolChange, SCHEMA};
+use std::collections::BTreeMap;
+
+/// What a replay found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Verdict {
+    /// Picks in the log.
+    pub picks: u64,
+    /// Picks that came out the same.
+    pub equal: u64,
+    /// The first that did not.
+    pub first_mismatch: Option<Mismatch>,
+}
+
+/// A pick that came out differently.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mismatch {
+    /// Number of the event, from 1: the line of the log.
+    pub line: u64,
+    /// The request's id.
+    pub request_id: String,
+    /// The backend in the log; `None` if nothing was eligible.
+    pub logged: Option<u32>,
+    /// The backend picked now.
+    pub replayed: Option<u32>,
+}
+
+/// Why a log cannot be replayed, with the line where that shows.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReplayError {
+    /// The first line must be `start`, and only that one.
+    #[error("line {0}: a log begins with one start line")]
+    Start(u64),
+    /// Another format.
+    #[error("line 1: schema is \"{0}\", expected \"{SCHEMA}\"")]
+    Schema(String),
+    /// A strategy this version does not know.
+    #[error("line {0}: {1}")]
+    Strategy(u64, SpecError),
+    /// A change of the pool that cannot be made.
+    #[error("line {0}: {1}")]
+    Pool(u64, PoolError),
+    /// A response to a dispatch that is not open.
+    #[error("line {0}: dispatch {1} is not open")]
+    Dispatch(u64, u64),
+    /// Lines were lost while recording.
+    #[error("line {0}: {1} lines were lost while recording; the log cannot be replayed past here")]
+    Gap(u64, u64),
+}
+
+/// Replays a log.
+///
+/// # Errors
+/// The log is not one, has a gap, or names what cannot be: see [`ReplayError`].
+pub fn replay(events: impl IntoIterator<Item = Event>) -> Result<Verdict, ReplayError> {
+    let mut events = events.into_iter();
+    let first = events.next().ok_or(ReplayError::Start(1))?;
+    let mut replay = Replay::start(first)?;
+    for event in events {
+        replay.take(event)?;
+    }
+    Ok(replay.verdict)
+}
+
+/// A replay under way, for logs that are read line by line.
+#[derive(Debug)]
+pub struct Replay {
+    dispatcher: Dispatcher,
+    /// Dispatch numbers of the log and of the replay.
+    dispatches: BTreeMap<u64, u64>,
+    line: u64,
+    verdict: Verdict,
+}
+
+impl Replay {
+    /// Begins with the first line.
+    ///
+    /// # Errors
+    /// It is no `start` of this format, or its pool or strategy cannot be built.
+    pub fn start(first: Event) -> Result<Self, ReplayError> {
+        let Event::Start {
+            schema,
+            strategy,
+            seed,
+            poll_interval_ns,
+            slow_start_ns,
+            members,
+            ..
+        } = first
+        else {
+            return Err(ReplayError::Start(1));
+        };
+        if schema != SCHEMA {
+            return Err(ReplayError::Schema(schema));
+        }
+        let spec: Spec = strategy.parse().map_err(|e| ReplayError::Strategy(1, e))?;
+        let options = Options {
+            seed,
+            slow_start_ns,
+            context: Context {
+                poll_interval_ns,
+                ..Context::default()
+            },
+        };
+        let dispatcher = Dispatcher::from_members(&spec, &members, options)
+            .map_err(|e| ReplayError::Pool(1, e))?;
+        Ok(Self {
+            dispatcher,
+            dispatches: BTreeMap::new(),
+            line: 1,
+            verdict: Verdict::default(),
+        })
+    }
+
+    /// What was found so far.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Takes the next line.
+    ///
+    /// # Errors
+    /// As for [`replay`].
+    pub fn take(&mut self, event: Event) -> Result<(), ReplayError> {
+        self.line += 1;
+        let line = self.line;
+        match event {
+            Event::Start { .. } => return Err(ReplayError::Start(line)),
+            Event::Gap { lost, .. } => return Err(ReplayError::Gap(line, lost)),
+            Event::Unserved { .. } => {}
+            pick @ Event::Pick { .. } => self.pick(&pick),
+            response @ Event::Response { .. } => self.response(&response)?,
+            Event::Stats {
+                t_ns,
+                backend,
+                report,
+            } => {
+                let id = BackendId(backend);
+                let mark = PollMark::of_logged(id, &report);
+                self.dispatcher
+                    .report(Time::from_nanos(t_ns), id, Some(mark), report)
+                    .map_err(|e| ReplayError::Pool(line, e))?;
+            }
+            Event::Backends { t_ns, change } => self
+                .change(Time::from_nanos(t_ns), change)
+                .map_err(|e| ReplayError::Pool(line, e))?,
+            Event::Strategy { t_ns, strategy } => {
+                let spec: Spec = strategy
+                    .parse()
+                    .map_err(|e| ReplayError::Strategy(line, e))?;
+                self.dispatcher
+                    .set_strategy(Time::from_nanos(t_ns), &spec)
+                    .map_err(|e| ReplayError::Pool(line, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pick(&mut self, event: &Event) {
+        let Event::Pick {
+            t_ns,
+            dispatch,
+            request_id,
+            method,
+            url,
+            class,
+            client,
+            key_header,
+            body_len,
+            attempt,
+            tried,
+            cost_mi,
+            backend: logged,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let tried: Vec<BackendId> = tried.iter().copied().map(BackendId).collect();
+        let request = Request {
+            id: request_id,
+            method,
+            url,
+            class: *class,
+            client: client.as_ref().and_then(|c| c.parse().ok()),
+            key_header: key_header.as_deref(),
+            body_len: *body_len,
+            attempt: *attempt,
+            tried: &tried,
+            cost_mi: *cost_mi,
+            dispatch: 0,
+        };
+        let made = self.dispatcher.pick(Time::from_nanos(*t_ns), &request);
+        let replayed = made.map(|d| d.backend.0);
+        self.verdict.picks += 1;
+        if replayed == *logged {
+            self.verdict.equal += 1;
+        } else if self.verdict.first_mismatch.is_none() {
+            self.verdict.first_mismatch = Some(Mismatch {
+                line: self.line,
+                request_id: request_id.clone(),
+                logged: *logged,
+                replayed,
+            });
+        }
+        if let (Some(logged), Some(made)) = (dispatch, made) {
+            self.dispatches.insert(*logged, made.id);
+        }
+    }
+
+    fn response(&mut self, event: &Event) -> Result<(), ReplayError> {
+        let Event::Response {
+            t_ns,
+            dispatch,
+            status,
+            http_status,
+            latency_ns,
+            ttfb_ns,
+            retry_after_ns,
+            service_time_ns,
+            ..
+        } = event
+        else {
+            return Ok(());
+        };
+        let answer = Answer {
+            status: *status,
+            latency_ns: Some(*latency_ns),
+            ttfb_ns: *ttfb_ns,
+            http_status: *http_status,
+            retry_after_ns: *retry_after_ns,
+            service_time_ns: *service_time_ns,
+        };
+        let made = self.dispatches.remove(dispatch);
+        made.and_then(|id| {
+            self.dispatcher
+                .respond(Time::from_nanos(*t_ns), id, &answer)
+                .ok()
+        })
+        .map(|_| ())
+        .ok_or(ReplayError::Dispatch(self.line, *dispatch))
+    }
+
+    fn change(&mut self, now: Time, change: PoolChange) -> Result<(), PoolError> {
+        let dispatcher = &mut self.dispatcher;
+        match change {
+            PoolChange::Add(member) => {
+                let logged = BackendId(member.id);
+                let id = dispatcher.add(now, &new_backend(&member))?;
+                if id == logged {
+                    Ok(())
+                } else {
+                    Err(PoolError::BadId(logged))
+                }
+            }
+            PoolChange::Remove { id } => dispatcher.remove(now, BackendId(id)),
+            PoolChange::Weight { id, weight } => dispatcher.set_weight(now, BackendId(id), weight),
+            PoolChange::Drain { id } => dispatcher.drain(now, BackendId(id)),
+            PoolChange::Undrain { id } => dispatcher.undrain(now, BackendId(id)),
+            PoolChange::Eject { id, until_ns } => {
+                dispatcher.eject(now, BackendId(id), Time::from_nanos(until_ns))
+            }
+            PoolChange::Readmit { id } => dispatcher.readmit(now, BackendId(id)),
+        }
+    }
+}
+
+/// A logged member as an operator would name it.
+pub(crate) fn new_backend(member: &Member) -> NewBackend {
+    NewBackend {
+        name: member.name.clone(),
+        url: member.url.clone(),
+        weight: member.weight,
+        cores: member.cores,
+        memory_mib: member.memory_mib,
+    }
+}
