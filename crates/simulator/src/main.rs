@@ -1,1 +1,44 @@
-fn main() {}
+//! Replays a workload over HTTP, open loop, and records one CSV row per request.
+//!
+//! Requests leave at their due times whatever happened to earlier ones, from a thread that does
+//! nothing else; latency counts from the due time. Every scheduled request becomes a row, also the
+//! one that failed or could not be sent. The client knows no strategy.
+
+mod cli;
+mod clock;
+mod dispatch;
+mod exchange;
+mod link;
+mod outcome;
+mod pool;
+mod priority;
+mod progress;
+mod recorder;
+mod replay;
+mod requests;
+mod signals;
+mod slots;
+mod tally;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use schema::problem::{Problem, Problems};
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    match replay::run(&cli::Cli::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            let bad_input = error.is::<Problem>() || error.is::<Problems>();
+            ExitCode::from(if bad_input { 2 } else { 1 })
+        }
+    }
+}
