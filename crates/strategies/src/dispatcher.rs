@@ -231,6 +231,12 @@ impl Dispatcher {
         self.now
     }
 
+    /// Whether the strategy drew anything so far.
+    #[cfg(test)]
+    pub(crate) fn strategy_drew(&self) -> bool {
+        self.strategy_rng.get_word_pos() > 0
+    }
+
     /// Lets time pass up to `now`, never back, and ends the ejections that are over.
     fn advance(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);

@@ -1,1 +1,10 @@
+//! Tests of the crate as a whole: the contract every registry entry keeps, golden sequences and
+//! shares, symptoms seen in public trackers, and the README's table.
 
+mod bad_input;
+mod contract;
+mod golden;
+mod pools;
+mod readme;
+mod symptoms;
+mod world;

@@ -42,9 +42,6 @@ pub enum Kind {
     Key,
 }
 
-/// Words of a switch.
-pub const ON_OFF: Kind = Kind::Word(&["on", "off"]);
-
 /// Words of [`Kind::Key`] beside `header:<name>`.
 const KEYS: &[&str] = &["url", "path", "client-ip", "client-net"];
 
@@ -170,5 +167,8 @@ fn is_header_name(name: &str) -> bool {
 }
 
 fn is_prime(n: u64) -> bool {
-    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n >= 2
+        && (2..)
+            .take_while(|d| d * d <= n)
+            .all(|d| !n.is_multiple_of(d))
 }

@@ -1,0 +1,138 @@
+//! Exact sequences and shares, as the sources of each rule give them.
+
+use super::pools::{dispatcher, letter, members, sequence, shares, spec};
+use crate::{Dispatcher, Options, Request, Time};
+
+fn starts(text: &str, weights: &[u32], picks: usize) -> String {
+    sequence(&mut dispatcher(&spec(text), weights, 1), picks)
+}
+
+/// Picks of which none is answered.
+fn unanswered(text: &str, weights: &[u32], picks: usize) -> String {
+    let mut d = dispatcher(&spec(text), weights, 1);
+    (0..picks)
+        .map(|_| letter(d.pick(Time::ZERO, &Request::default()).unwrap().backend))
+        .collect()
+}
+
+#[test]
+fn rotations_give_their_sequences() {
+    let unequal = [8, 2, 2, 1, 1];
+    for (text, weights, expected) in [
+        ("round-robin", &[4, 3, 2][..], "ABCABCABC"),
+        ("weighted-round-robin", &[4, 3, 2], "AAAABBBCCAAAABBBCC"),
+        ("weighted-round-robin", &unequal, "AAAAAAAABBCCDE"),
+        (
+            "smooth-weighted-round-robin",
+            &[4, 3, 2],
+            "ABCABACBAABCABACBA",
+        ),
+        ("smooth-weighted-round-robin", &[5, 1, 1], "AABACAA"),
+        ("smooth-weighted-round-robin", &unequal, "ABACAADAEABACA"),
+        ("smooth-weighted-round-robin", &[2, 7, 1], "BABBBCBABB"),
+    ] {
+        assert_eq!(
+            starts(text, weights, expected.len()),
+            expected,
+            "{text} {weights:?}"
+        );
+    }
+}
+
+#[test]
+fn unanswered_requests_fill_by_weight() {
+    assert_eq!(
+        unanswered("weighted-least-request:ties=lowest", &[4, 3, 2], 9),
+        "ABACBAABC"
+    );
+    assert_eq!(
+        unanswered("weighted-least-request:offset=0,ties=lowest", &[4, 3, 2], 9),
+        "ABCABACBA"
+    );
+}
+
+#[test]
+fn exact_counts_at_a_million() {
+    for (text, expected) in [
+        (
+            "weighted-round-robin",
+            [571_432, 142_856, 142_856, 71_428, 71_428],
+        ),
+        (
+            "smooth-weighted-round-robin",
+            [571_429, 142_857, 142_857, 71_429, 71_428],
+        ),
+    ] {
+        let mut d = dispatcher(&spec(text), &[8, 2, 2, 1, 1], 1);
+        assert_eq!(shares(&mut d, 1_000_000), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_random_draw_by_weight_meets_the_shares_to_two_decimals_at_a_million() {
+    for method in ["alias", "cumulative", "list"] {
+        let text = format!("weighted-random:method={method}");
+        let mut d = dispatcher(&spec(&text), &[8, 2, 2, 1, 1], 9);
+        let counts = shares(&mut d, 1_000_000);
+        let rounded: Vec<f64> = counts
+            .iter()
+            .map(|c| (*c as f64 / 1e4).round() / 100.0)
+            .collect();
+        assert_eq!(
+            rounded,
+            [0.57, 0.14, 0.14, 0.07, 0.07],
+            "{text}: {counts:?}"
+        );
+    }
+}
+
+#[test]
+fn list_and_cumulative_agree_draw_for_draw() {
+    let run = |text: &str| sequence(&mut dispatcher(&spec(text), &[4, 3, 2], 77), 5000);
+    assert_eq!(run("weighted-random:method=list"), run("weighted-random"));
+}
+
+#[test]
+fn ten_random_weights_are_met_by_all_three_constructions() {
+    let weights = [13, 1, 7, 15, 2, 9, 4, 11, 6, 3];
+    let sum: u32 = weights.iter().sum();
+    for method in ["alias", "cumulative", "list"] {
+        let text = format!("weighted-random:method={method}");
+        let counts = shares(&mut dispatcher(&spec(&text), &weights, 3), 1_000_000);
+        for (count, weight) in counts.iter().zip(weights) {
+            // Four binomial standard deviations: one false alarm in 16,000 comparisons.
+            let p = f64::from(weight) / f64::from(sum);
+            let bound = 4.0 * (1e6 * p * (1.0 - p)).sqrt();
+            assert!(
+                (*count as f64 - 1e6 * p).abs() < bound,
+                "{text}: {counts:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nine_thousand_picks_are_exact_for_the_rotations() {
+    for text in ["weighted-round-robin", "smooth-weighted-round-robin"] {
+        let counts = shares(&mut dispatcher(&spec(text), &[4, 3, 2], 1), 9000);
+        assert_eq!(counts, [4000, 3000, 2000], "{text}");
+    }
+}
+
+#[test]
+fn effective_weights_fall_with_failures_and_recover() {
+    let mut d = Dispatcher::new(
+        &spec("smooth-weighted-round-robin:max-fails=1"),
+        &members(&[4, 3, 2]),
+        Options::default(),
+    )
+    .unwrap();
+    let made = d.pick(Time::ZERO, &Request::default()).unwrap();
+    assert_eq!(letter(made.backend), 'A');
+    let failed = crate::Answer::new(crate::Status::Error);
+    d.respond(Time::ZERO, made.id, &failed).unwrap();
+    // Its working weight is 0 and comes back by 1 a pick; its credit of -5 must be made up first.
+    let next = sequence(&mut d, 60);
+    assert!(next.starts_with("BCB"), "{next}");
+    assert_eq!(next[42..].matches('A').count(), 8, "{next}");
+}
