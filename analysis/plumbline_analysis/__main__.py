@@ -1,0 +1,7 @@
+"""``python -m plumbline_analysis``: report, summarize, compare."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

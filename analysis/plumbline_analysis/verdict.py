@@ -1,0 +1,152 @@
+"""What the data allow to say, in sentences. Nothing is claimed that ``compare`` does not allow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .compare import Comparison, Difference, leaders
+from .intervals import ALPHA, Interval
+from .load import Results
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A headline, how sure it is, and what else must be said beside it."""
+
+    headline: str
+    sure: str
+    further: list[str]
+    claim: bool
+    """True when the headline is a claim that passed every test."""
+
+
+def verdict(results: Results, comparison: Comparison) -> Verdict:
+    """The sentence at the top of the report."""
+    further = [
+        f"{arm.label} was unstable ({_reasons(arm)}): it has no mean and no rank."
+        for arm in comparison.arms
+        if arm.flagged and not arm.aa
+    ]
+    further += [
+        f"{arm.label} may not have settled ({_reasons(arm)})."
+        for arm in comparison.arms
+        if not arm.aa
+        and not arm.flagged
+        and any(r.verdict.word == "inconclusive" for r in arm.runs)
+    ]
+    ranking = comparison.ranking()
+    if not ranking:
+        return Verdict("No strategy has a mean to show.", "", further, False)
+    first = ranking[0]
+    if len(ranking) == 1:
+        mean = first.interval("mean_ms")
+        headline = f"{first.label}: mean latency {mean.point:.1f} ms"
+        return Verdict(headline, "Nothing to compare it with.", further, False)
+    base_fit = any(arm.label == comparison.baseline for arm in ranking)
+    if not base_fit:
+        headline = f"{first.label} had the lowest mean latency, but the baseline {comparison.baseline} has none to compare with"
+        return Verdict(headline, "No claim: the baseline was unstable.", further, False)
+    tied, _ = leaders(results, comparison)
+    if first.label == comparison.baseline:
+        return _baseline_first(comparison, ranking, further)
+    difference = comparison.mean(first.label)
+    if comparison.claim(first.label) == "faster":
+        headline = f"{first.label} is faster than {comparison.baseline}: mean latency {-difference.percent.point:.1f} % lower"
+        others = [arm.label for arm in tied[1:] if comparison.claim(arm.label) == "faster"]
+        if others:
+            further.insert(0, f"{_list(others)} cannot be told apart from it.")
+        return Verdict(headline, how_sure(difference, comparison), further, True)
+    return Verdict(
+        f"No difference was shown: {first.label} had the lowest mean latency, {change(difference.percent)} against {comparison.baseline}",
+        why_no_claim(difference, comparison),
+        further,
+        False,
+    )
+
+
+def _baseline_first(comparison: Comparison, ranking, further: list[str]) -> Verdict:
+    nearest = comparison.mean(ranking[1].label)
+    slower = [arm.label for arm in ranking[1:] if comparison.claim(arm.label) == "slower"]
+    if len(slower) == len(ranking) - 1:
+        headline = f"{comparison.baseline} is the fastest: next is {nearest.label}, {change(nearest.percent)} mean latency"
+        return Verdict(headline, how_sure(nearest, comparison), further, True)
+    headline = f"Nothing was shown to be faster than {comparison.baseline}"
+    if slower:
+        further.insert(0, f"Slower than it: {_list(slower)}.")
+    return Verdict(headline, why_no_claim(nearest, comparison), further, False)
+
+
+def how_sure(d: Difference, comparison: Comparison) -> str:
+    """Interval, blocks, adjusted p and noise floor of one difference."""
+    parts = []
+    if d.percent.known:
+        parts.append(f"95 % interval {bounds(d.percent)}")
+    parts.append(f"{len(d.blocks)} paired blocks")
+    if not math.isnan(d.p_holm):
+        parts.append(
+            f"p = {d.p_holm:.3f}" + (" after Holm" if len(comparison.differences) > 4 else "")
+        )
+    text = ", ".join(parts)
+    return f"{text}. {noise_floor(comparison)}"
+
+
+def noise_floor(comparison: Comparison) -> str:
+    """What the same strategy run twice looked like."""
+    floor = comparison.floor
+    if floor is None:
+        return "There was no A/A arm, so the noise of this machine is unknown."
+    if not floor.percent.known:
+        return f"The same strategy run twice differed by {change(floor.percent)} (one block: no interval)."
+    return (
+        f"The same strategy run twice differed by {change(floor.percent)} "
+        f"({bounds(floor.percent)}): that is the noise."
+    )
+
+
+def why_no_claim(d: Difference, comparison: Comparison) -> str:
+    """The first test that the difference did not pass."""
+    if len(d.blocks) < 2:
+        return "One block gives no interval and no claim; at least six blocks do."
+    if 2.0 ** (1 - len(d.blocks)) * max(1, comparison_count(comparison)) > ALPHA:
+        return (
+            f"{len(d.blocks)} blocks cannot carry a claim ({comparison.blocks_needed} or more can). "
+            f"{noise_floor(comparison)}"
+        )
+    if math.isnan(comparison.floor_log):
+        return "No claim without an A/A arm: the noise of this machine is unknown."
+    if d.p_holm >= ALPHA:
+        return how_sure(d, comparison)
+    if abs(float(d.log_ratios.mean())) <= comparison.floor_log:
+        return f"The difference is within the noise. {how_sure(d, comparison)}"
+    return how_sure(d, comparison)
+
+
+def comparison_count(comparison: Comparison) -> int:
+    """How many strategies are compared with the baseline."""
+    return len({label for label, _ in comparison.differences})
+
+
+def change(percent: Interval) -> str:
+    """A signed change."""
+    return f"{percent.point:+.1f} %".replace("-", "−")
+
+
+def bounds(percent: Interval) -> str:
+    """``−5.5 to −3.7 %``."""
+    return f"{percent.low:+.1f} to {percent.high:+.1f} %".replace("-", "−")
+
+
+def _reasons(arm) -> str:
+    found = [
+        reason
+        for run in arm.runs
+        for reason in run.verdict.reasons
+        if run.verdict.word in ("unstable", "inconclusive")
+    ]
+    blocks = sum(bool(run.verdict.reasons) for run in arm.runs)
+    return f"{blocks} of {len(arm.runs)} runs; {found[0]}" if found else "no reason recorded"
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
