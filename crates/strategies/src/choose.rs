@@ -3,6 +3,12 @@
 //! Measuring a backend (its in_flight, a mean, a prediction) and choosing among backends are
 //! separate things: a strategy brings the comparison, these bring the choice.
 
+mod draws;
+mod table;
+
+pub use draws::Draws;
+pub use table::WeightTable;
+
 use crate::backends::{Backend, Backends};
 use crate::strategy::Rng;
 use crate::values::BackendId;

@@ -15,6 +15,7 @@ pub mod catalog;
 pub mod choose;
 pub mod classes;
 pub mod dispatcher;
+mod measure;
 pub mod registry;
 pub mod replay;
 pub mod strategy;

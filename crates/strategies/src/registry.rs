@@ -175,8 +175,16 @@ pub static ENTRIES: &[Entry] = &[
     catalog::round_robin::ENTRY,
     catalog::weighted_round_robin::ENTRY,
     catalog::smooth_weighted_round_robin::ENTRY,
+    catalog::edf_wrr::ENTRY,
+    catalog::static_stride::ENTRY,
     catalog::least_request::ENTRY,
     catalog::weighted_least_request::ENTRY,
+    catalog::p2c::ENTRY,
+    catalog::weighted_p2c::ENTRY,
+    catalog::d_choices::ENTRY,
+    catalog::one_plus_beta::ENTRY,
+    catalog::least_loaded_wrr::ENTRY,
+    catalog::jiq::ENTRY,
 ];
 
 /// The entry with this name or alias.

@@ -3,10 +3,10 @@
 use crate::registry::{Kind, Parameter, Spec};
 
 /// Above this many picks a random start is drawn directly instead of being walked to.
-pub const MAX_DISCARDED: u64 = 100_000;
+pub(super) const MAX_DISCARDED: u64 = 100_000;
 
 /// The parameter `start`.
-pub const PARAMETER: Parameter = Parameter {
+pub(super) const PARAMETER: Parameter = Parameter {
     name: "start",
     kind: Kind::Word(&["first", "random"]),
     or: &[],
@@ -16,7 +16,7 @@ pub const PARAMETER: Parameter = Parameter {
 
 /// Where a rotation begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(super) enum Start {
     /// At its first place; also: already begun.
     First,
     /// Where a draw at the first pick puts it.
@@ -25,7 +25,7 @@ pub enum Start {
 
 impl Start {
     /// What the parameter `start` says.
-    pub fn of(spec: &Spec) -> Self {
+    pub(super) fn of(spec: &Spec) -> Self {
         if spec.is("start", "random") {
             Self::Random
         } else {
@@ -34,7 +34,7 @@ impl Start {
     }
 
     /// True once, at the first pick of a random start.
-    pub fn take_random(&mut self) -> bool {
+    pub(super) fn take_random(&mut self) -> bool {
         std::mem::replace(self, Self::First) == Self::Random
     }
 }

@@ -30,6 +30,12 @@ fn rotations_give_their_sequences() {
         ("smooth-weighted-round-robin", &[5, 1, 1], "AABACAA"),
         ("smooth-weighted-round-robin", &unequal, "ABACAADAEABACA"),
         ("smooth-weighted-round-robin", &[2, 7, 1], "BABBBCBABB"),
+        ("edf-wrr", &[4, 3, 2], "ABCABACBAABCABACBA"),
+        ("edf-wrr", &[5, 1, 1], "AAAABCA"),
+        ("edf-wrr", &unequal, "AAABCAAAADEBCA"),
+        ("static-stride", &[4, 3, 2], "ABCACABAB"),
+        ("static-stride", &[5, 1, 1], "ACAABAA"),
+        ("static-stride", &unequal, "ACEABAACADABAA"),
     ] {
         assert_eq!(
             starts(text, weights, expected.len()),
@@ -45,6 +51,7 @@ fn unanswered_requests_fill_by_weight() {
         unanswered("weighted-least-request:ties=lowest", &[4, 3, 2], 9),
         "ABACBAABC"
     );
+    assert!(unanswered("jiq", &[4, 3, 2], 30).starts_with("ABCABACBA"));
     assert_eq!(
         unanswered("weighted-least-request:offset=0,ties=lowest", &[4, 3, 2], 9),
         "ABCABACBA"
@@ -113,7 +120,13 @@ fn ten_random_weights_are_met_by_all_three_constructions() {
 
 #[test]
 fn nine_thousand_picks_are_exact_for_the_rotations() {
-    for text in ["weighted-round-robin", "smooth-weighted-round-robin"] {
+    let rotations = [
+        "weighted-round-robin",
+        "smooth-weighted-round-robin",
+        "edf-wrr",
+        "static-stride",
+    ];
+    for text in rotations {
         let counts = shares(&mut dispatcher(&spec(text), &[4, 3, 2], 1), 9000);
         assert_eq!(counts, [4000, 3000, 2000], "{text}");
     }

@@ -4,7 +4,12 @@ use super::pools::{answered_pick, dispatcher, letter, sequence, shares, spec};
 use crate::{BackendId, Request, Time};
 
 /// Weighted rotations without draws; all but the first are smooth.
-const ROTATIONS: &[&str] = &["weighted-round-robin", "smooth-weighted-round-robin"];
+const ROTATIONS: &[&str] = &[
+    "weighted-round-robin",
+    "smooth-weighted-round-robin",
+    "edf-wrr",
+    "static-stride",
+];
 
 fn longest_streak(text: &str) -> usize {
     let mut longest = 0;
@@ -126,4 +131,33 @@ fn t10_weights_ignored_on_an_idle_pool() {
         let mut d = dispatcher(&spec("weighted-least-request"), &[4, 3, 2], seed);
         assert_eq!(letter(answered_pick(&mut d, &Request::default())), 'A');
     }
+}
+
+#[test]
+fn t7_two_choices_that_are_not() {
+    let busy_share = |text: &str| {
+        let mut d = dispatcher(&spec(text), &[1, 1], 5);
+        d.drain(Time::ZERO, BackendId(1)).unwrap();
+        for _ in 0..100 {
+            let _ = d.pick(Time::ZERO, &Request::default());
+        }
+        d.undrain(Time::ZERO, BackendId(1)).unwrap();
+        shares(&mut d, 10_000)[0]
+    };
+    assert_eq!(busy_share("p2c"), 0);
+    assert_eq!(busy_share("d-choices"), 0);
+    let repeated = busy_share("d-choices:replacement=on");
+    assert!((2370..=2630).contains(&repeated), "{repeated}");
+}
+
+#[test]
+fn t7_each_pair_is_drawn_equally_often() {
+    let mut rng = schema::rng::stream(8, schema::rng::Purpose::Strategy, 0, 0);
+    let mut draws = crate::choose::Draws::default();
+    let mut counts = [0_u32; 3];
+    for _ in 0..10_000 {
+        let drawn = draws.distinct(3, 2, &mut rng);
+        counts[3 - (drawn[0] + drawn[1]) as usize] += 1;
+    }
+    assert!(counts.iter().all(|c| c.abs_diff(3333) <= 142), "{counts:?}");
 }

@@ -1,0 +1,89 @@
+//! The fewest requests in flight among d drawn.
+//!
+//! Distinct draws (default), or draws with replacement, where the same backend may come twice, as in
+//! Envoy and gRPC A48. Cost O(d), exactly d loads read. The two forms differ by 4 % in mean latency at
+//! ten backends, so say which one ran. Source: Mitzenmacher 2001.
+
+use crate::backends::Backends;
+use crate::choose::{self, Draws};
+use crate::registry::{Entry, Group, Kind, Parameter, Read};
+use crate::strategy::{Rng, Strategy};
+use crate::time::Time;
+use crate::values::{BackendId, Request};
+
+/// Registry entry.
+pub const ENTRY: Entry = Entry {
+    parameters: &[
+        Parameter {
+            name: "d",
+            kind: Kind::Integer { min: 1, max: 64 },
+            or: &[],
+            default: "2",
+            summary: "how many are drawn",
+        },
+        Parameter {
+            name: "replacement",
+            kind: Kind::Word(&["on", "off"]),
+            or: &[],
+            default: "off",
+            summary: "whether one backend may be drawn twice",
+        },
+    ],
+    reads: &[Read::InFlight],
+    randomized: |_| true,
+    known_flaws: &["T13"],
+    ..Entry::new(
+        "d-choices",
+        Group::InFlight,
+        "the fewest requests in flight among d drawn",
+        |spec, _| {
+            Box::new(DChoices {
+                d: spec.integer("d").unwrap_or(2) as usize,
+                replacement: spec.is("replacement", "on"),
+                draws: Draws::default(),
+                tied: Vec::new(),
+            })
+        },
+    )
+};
+
+#[derive(Debug, Clone)]
+struct DChoices {
+    d: usize,
+    replacement: bool,
+    draws: Draws,
+    tied: Vec<BackendId>,
+}
+
+impl Strategy for DChoices {
+    fn pick(
+        &mut self,
+        _now: Time,
+        _request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        let n = backends.eligible_len();
+        if n == 0 {
+            return None;
+        }
+        if !self.replacement && self.d >= n {
+            choose::least(backends, &mut self.tied, |a, b| {
+                a.in_flight.cmp(&b.in_flight)
+            });
+            return choose::uniform_of(&self.tied, rng);
+        }
+        let drawn = if self.replacement {
+            self.draws.repeated(n, self.d, rng)
+        } else {
+            self.draws.distinct(n, self.d, rng)
+        };
+        // Of equals the first is kept, which is the one drawn first.
+        let drawn = drawn.iter().map(|i| backends.eligible_at(*i as usize));
+        drawn.min_by_key(|b| b.in_flight).map(|b| b.id)
+    }
+
+    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        self.tied.reserve(backends.ids_len());
+    }
+}

@@ -1,0 +1,66 @@
+//! Weighted round robin by earliest deadline: whoever is due next by its own period, 1 / weight.
+//!
+//! Cost O(log n). A backend that is new or back begins a period when it joins, so it never catches up
+//! in a burst. Not when work per request varies much: it never looks at the load. Source: Envoy's EDF
+//! scheduler, gRPC proposal A58.
+
+use super::deadlines::Deadlines;
+use super::start::{self, MAX_DISCARDED, Start};
+use crate::backends::Backends;
+use crate::choose::{common_divisor, weight_sum};
+use crate::registry::{Entry, Group, HonorsWeights};
+use crate::strategy::{Rng, Strategy};
+use crate::time::Time;
+use crate::values::{BackendId, Request};
+use schema::rng::{below, unit};
+
+/// Registry entry.
+pub const ENTRY: Entry = Entry {
+    parameters: &[start::PARAMETER],
+    randomized: |spec| spec.is("start", "random"),
+    honors_weights: HonorsWeights::Yes,
+    ..Entry::new(
+        "edf-wrr",
+        Group::LoadBlind,
+        "whoever is due next by its own period of 1/weight",
+        |spec, _| {
+            Box::new(EdfWrr {
+                start: Start::of(spec),
+                deadlines: Deadlines::default(),
+            })
+        },
+    )
+};
+
+#[derive(Debug, Clone)]
+struct EdfWrr {
+    start: Start,
+    deadlines: Deadlines,
+}
+
+impl Strategy for EdfWrr {
+    fn pick(
+        &mut self,
+        _now: Time,
+        _request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        if backends.eligible_len() > 0 && self.start.take_random() {
+            let divisor = common_divisor(backends.available().map(|b| b.weight));
+            let period = weight_sum(backends.available()) / divisor;
+            if period <= MAX_DISCARDED {
+                for _ in 0..below(rng, period) {
+                    self.deadlines.next(backends);
+                }
+            } else {
+                self.deadlines.scatter(|| unit(rng));
+            }
+        }
+        self.deadlines.next(backends)
+    }
+
+    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        self.deadlines.on_backends_changed(backends);
+    }
+}

@@ -1,0 +1,68 @@
+//! Stride scheduling on static weights: a rotation that passes over light backends in most rounds.
+//!
+//! Cost O(1) when weights are close, at most n steps otherwise. The state is one number, so many
+//! callers could share it without a lock. Not when shares must be exact over few requests: over a
+//! million it is off by up to two. Source: grpc-go and gRPC C++ (`weighted_round_robin`).
+
+use super::start::{self, MAX_DISCARDED, Start};
+use super::stride::{FULL, Stride};
+use crate::backends::Backends;
+use crate::choose::{common_divisor, weight_sum};
+use crate::registry::{Entry, Group, HonorsWeights};
+use crate::strategy::{Rng, Strategy};
+use crate::time::Time;
+use crate::values::{BackendId, Request};
+use schema::rng::below;
+
+/// Registry entry.
+pub const ENTRY: Entry = Entry {
+    parameters: &[start::PARAMETER],
+    randomized: |spec| spec.is("start", "random"),
+    honors_weights: HonorsWeights::Yes,
+    ..Entry::new(
+        "static-stride",
+        Group::LoadBlind,
+        "a rotation that passes over light backends in most rounds (ABCACABAB)",
+        |spec, _| {
+            Box::new(StaticStride {
+                start: Start::of(spec),
+                stride: Stride::default(),
+            })
+        },
+    )
+};
+
+#[derive(Debug, Clone)]
+struct StaticStride {
+    start: Start,
+    stride: Stride,
+}
+
+impl Strategy for StaticStride {
+    fn pick(
+        &mut self,
+        _now: Time,
+        _request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        if backends.eligible_len() > 0 && self.start.take_random() {
+            let divisor = common_divisor(backends.available().map(|b| b.weight));
+            let period = weight_sum(backends.available()) / divisor;
+            if period <= MAX_DISCARDED {
+                for _ in 0..below(rng, period) {
+                    self.stride.next(backends);
+                }
+            } else {
+                let places = backends.available_ids().len() as u64;
+                self.stride.jump(below(rng, places * FULL));
+            }
+        }
+        self.stride.next(backends)
+    }
+
+    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        let weights = backends.available().map(|b| f64::from(b.weight));
+        self.stride.set_weights(weights);
+    }
+}
