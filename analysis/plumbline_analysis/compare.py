@@ -69,6 +69,8 @@ class Comparison:
     """The A/A arm against its first appearance, mean latency."""
     blocks: int
     blocks_needed: int
+    claims: bool = True
+    """False for a smoke test: it shows that everything works and claims nothing."""
 
     def mean(self, label: str) -> Difference | None:
         """The difference in mean latency, None where there is none to be had."""
@@ -84,7 +86,12 @@ class Comparison:
     def claim(self, label: str) -> str:
         """faster, slower or "" for a strategy: what the data allow to say against the baseline."""
         difference = self.mean(label)
-        if difference is None or math.isnan(self.floor_log) or math.isnan(difference.p_holm):
+        if (
+            not self.claims
+            or difference is None
+            or math.isnan(self.floor_log)
+            or math.isnan(difference.p_holm)
+        ):
             return ""
         size = float(difference.log_ratios.mean())
         if difference.p_holm >= ALPHA or abs(size) <= self.floor_log:
@@ -115,7 +122,10 @@ def compare(
             differences[difference.label, metric] = _with_holm(difference, adjusted)
     floor = _noise_floor(by_label)
     blocks = len({run.block for arm in arms for run in arm.runs})
-    return Comparison(baseline, arms, differences, floor, blocks, blocks_needed(len(others)))
+    claims = results.manifest.get("preset") != "smoke"
+    return Comparison(
+        baseline, arms, differences, floor, blocks, blocks_needed(len(others)), claims
+    )
 
 
 def leaders(results: Results, comparison: Comparison) -> tuple[list[Arm], Comparison | None]:

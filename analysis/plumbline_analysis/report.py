@@ -142,6 +142,11 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
         notices.append(
             f"Requests without a good answer: {shown}. They count beside latency, never in it."
         )
+    notices += [
+        f"Counts that should be equal are not, in {arm['run_id']}: {text}."
+        for arm in planned
+        for text in arm.get("mismatches", [])
+    ]
     burned_late = [a["label"] for a in planned if "late_burns" in a.get("flags", [])]
     if burned_late:
         notices.append(
@@ -204,7 +209,7 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
          "One dot a block: the run's mean latency against the baseline's run of the same block. Diamond: geometric mean; "
          "bar: its 95 % interval (Student's t on log-ratios)."),
         ("sizes", "Task sizes", "Figure 1",
-         lambda: figures.task_sizes(results), "One run's schedule, the same for every strategy; ticks are the APIs."),
+         lambda: figures.task_sizes(results), f"The requests of a run of block {first_block}, the same for every strategy; ticks are the APIs."),
         ("latency", "Mean latency", "Figure 2",
          lambda: figures.metric_bars(comparison, "mean_ms", "mean latency, ms", 1),
          "Circles: blocks. Dark line: 95 % interval of the mean over blocks. Latency counts from the time a request was due."),

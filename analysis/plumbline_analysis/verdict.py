@@ -106,6 +106,8 @@ def noise_floor(comparison: Comparison) -> str:
 
 def why_no_claim(d: Difference, comparison: Comparison) -> str:
     """The first test that the difference did not pass."""
+    if not comparison.claims:
+        return "A smoke test shows that everything works; it claims nothing."
     if len(d.blocks) < 2:
         return "One block gives no interval and no claim; at least six blocks do."
     if 2.0 ** (1 - len(d.blocks)) * max(1, comparison_count(comparison)) > ALPHA:
@@ -115,11 +117,10 @@ def why_no_claim(d: Difference, comparison: Comparison) -> str:
         )
     if math.isnan(comparison.floor_log):
         return "No claim without an A/A arm: the noise of this machine is unknown."
-    if d.p_holm >= ALPHA:
-        return how_sure(d, comparison)
-    if abs(float(d.log_ratios.mean())) <= comparison.floor_log:
-        return f"The difference is within the noise. {how_sure(d, comparison)}"
-    return how_sure(d, comparison)
+    text = how_sure(d, comparison)
+    if d.p_holm < ALPHA and abs(float(d.log_ratios.mean())) <= comparison.floor_log:
+        return f"The difference is within the noise. {text}"
+    return text
 
 
 def comparison_count(comparison: Comparison) -> int:

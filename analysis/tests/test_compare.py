@@ -172,6 +172,14 @@ def test_an_a_a_only_difference_is_claimed_about_as_rarely_as_stated():
     assert claims / 600 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
 
 
+def test_a_smoke_test_claims_nothing(make_folder):
+    results = load(make_folder(Scenario(requests=120), edit=lambda m: m.update(preset="smoke")))
+    comparison = compare(results)
+    said = verdict(results, comparison)
+    assert comparison.claim("smooth-weighted-round-robin") == ""
+    assert not said.claim and "claims nothing" in said.sure
+
+
 def test_welch_is_scipys():
     a, b = np.log(BASE), np.log([90.0, 99.0, 130.0])
     bounds = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
