@@ -44,7 +44,7 @@ class Results:
     @property
     def labels(self) -> list[str]:
         """Arms in the order of the manifest's strategies, the A/A arm last."""
-        present = list(dict.fromkeys(self.rows["strategy"].astype(str)))
+        present = [str(label) for label in self.rows["strategy"].unique()]
         if not self.manifest:
             return present
         planned = list(dict.fromkeys(arm["label"] for arm in self.manifest["arms"]))

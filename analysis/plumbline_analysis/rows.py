@@ -4,7 +4,7 @@ A run that was killed may leave one line without its newline. That line is dropp
 any other damage (a wrong header, a short row, a value that is no number, a repeated request) is
 refused, because a reader that repairs data quietly is worse than none.
 
-Cost: about 2.5 µs a field; a run of 20,000 rows takes about half a second.
+Cost: about 0.6 µs a field; 20,000 rows take about half a second.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ NUMBERS = set(COLUMNS) - TEXT - {"warmup"}
 
 OUTCOMES = ("ok", "error", "timeout", "cancelled", "never_sent")
 _ERROR = re.compile(r"error:.+|timeout|cancelled|never_sent:.+")
-_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(r"[0-9]+")
+_COLUMN_OF_NUMBERS = re.compile(rf"(?:(?:{_NUMBER.pattern})?(?:\n|\Z))*+")
+_COLUMN_OF_INTEGERS = re.compile(r"(?:[0-9]*(?:\n|\Z))*+")
 
 CHUNK_ROWS = 50_000
 """Rows turned into typed columns at once, so that a long run never stands in memory as text."""
@@ -179,27 +182,41 @@ def _typed(path: Path, lines: list[int], rows: list[list[str]]) -> pd.DataFrame:
 
 
 def _numbers(path: Path, lines: list[int], name: str, values: tuple[str, ...]) -> np.ndarray:
-    required = name in REQUIRED_NUMBERS
-    out = np.empty(len(values))
-    for place, text in enumerate(values):
-        if text == "" and not required:
-            out[place] = math.nan
-            continue
-        if not _NUMBER.fullmatch(text) or (name in INTEGERS and not text.isdecimal()):
-            kind = "a whole number of at least 0" if name in INTEGERS else "a finite number"
-            raise Problem(f"{path}:{lines[place]}", f"not {kind}", field=name, value=repr(text))
-        out[place] = float(text)
-        if out[place] < 0 or math.isinf(out[place]):
-            raise Problem(
-                f"{path}:{lines[place]}",
-                "out of range (allowed: at least 0)",
-                field=name,
-                value=text,
-            )
+    """One column as floats, NaN for empty; ``seq``, ``block`` and ``intended_ns`` as integers."""
+    column = _COLUMN_OF_INTEGERS if name in INTEGERS else _COLUMN_OF_NUMBERS
+    # One match over the whole column; only a column that fails is walked to find its line.
+    text = "\n".join(values)
+    if text.count("\n") >= len(values) or not column.fullmatch(text):
+        _refuse_first_bad_number(path, lines, name, values)
+    out = np.array([float(text) if text else math.nan for text in values])
+    missing = np.isnan(out)
+    if name in REQUIRED_NUMBERS and missing.any():
+        _refuse_number(path, lines, name, values, int(np.argmax(missing)))
+    outside = (out < 0) | np.isinf(out)
+    if outside.any():
+        place = int(np.argmax(outside))
+        what = "out of range (allowed: finite, at least 0)"
+        raise Problem(f"{path}:{lines[place]}", what, field=name, value=values[place])
     if name == "block":
         # A bare replay, outside a bench, has no block: it is a block of its own.
         out = np.nan_to_num(out, nan=0.0)
     return out.astype("int64") if name in {"block", "seq", "intended_ns"} else out
+
+
+def _refuse_first_bad_number(
+    path: Path, lines: list[int], name: str, values: tuple[str, ...]
+) -> None:
+    one = _INTEGER if name in INTEGERS else _NUMBER
+    for place, text in enumerate(values):
+        if text and not one.fullmatch(text):
+            _refuse_number(path, lines, name, values, place)
+
+
+def _refuse_number(
+    path: Path, lines: list[int], name: str, values: tuple[str, ...], place: int
+) -> None:
+    kind = "a whole number of at least 0" if name in INTEGERS else "a finite number"
+    raise Problem(f"{path}:{lines[place]}", f"not {kind}", field=name, value=repr(values[place]))
 
 
 def _booleans(path: Path, lines: list[int], values: tuple[str, ...]) -> np.ndarray:
@@ -212,11 +229,8 @@ def _booleans(path: Path, lines: list[int], values: tuple[str, ...]) -> np.ndarr
 
 
 def _check_text(path: Path, lines: list[int], name: str, values: tuple[str, ...]) -> None:
-    if name not in REQUIRED_TEXT:
-        return
-    for place, text in enumerate(values):
-        if not text:
-            raise Problem(f"{path}:{lines[place]}", "must not be empty", field=name)
+    if name in REQUIRED_TEXT and not all(values):
+        raise Problem(f"{path}:{lines[values.index('')]}", "must not be empty", field=name)
 
 
 def _outcome(path: Path, line: int, error: str) -> str:

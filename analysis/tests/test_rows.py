@@ -57,6 +57,7 @@ def test_a_file_with_a_header_alone_has_no_rows(write_rows):
         (line(seq=1, task_size_mi=-4), "rows.csv:3: task_size_mi: -4: out of range"),
         (line(seq=1, task_size_mi=""), "rows.csv:3: task_size_mi: '': not a finite number"),
         (line(seq=1, sent_ns="1.5"), "rows.csv:3: sent_ns: '1.5': not a whole number"),
+        (line(seq=1, cores='"4\n3"'), r"rows.csv:4: cores: '4\n3': not a finite number"),
         (line(seq=1, warmup="yes"), "rows.csv:3: warmup: 'yes': allowed: true, false"),
         (line(seq=1, run_id=""), "rows.csv:3: run_id: must not be empty"),
         (line(seq=1, error="oops"), "rows.csv:3: error: 'oops': not an outcome"),
