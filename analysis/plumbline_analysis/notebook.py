@@ -72,7 +72,7 @@ def pace_table(results: Results) -> pd.DataFrame:
         ("capacity of all cores, MI/ms", round(capacity, 2)),
         ("load", round(offered / capacity, 4)),
     ]
-    return pd.DataFrame(lines, columns=["", "value"]).set_index("")
+    return pd.DataFrame(lines, columns=["", "value"], dtype=object).set_index("")
 
 
 def results_table(comparison: Comparison) -> pd.DataFrame:
