@@ -192,6 +192,9 @@ pub struct Arm {
     /// SHA-256 of its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_sha256: Option<String>,
+    /// Workload file with this block's seed, relative to the folder; the same for all its arms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// Event log, relative to the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<String>,
@@ -207,4 +210,7 @@ pub struct Arm {
     /// Marks (`unstable`, `generator_late`, `late_burns`, `errors` ...).
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Counts that should be equal and are not (`R1: ...`); empty when everything adds up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mismatches: Vec<String>,
 }

@@ -1,0 +1,128 @@
+//! The testbed itself: three workers and a balancer, as local processes or as containers.
+
+pub(crate) mod child;
+pub(crate) mod docker;
+pub(crate) mod engine;
+pub(crate) mod process;
+pub(crate) mod select;
+
+use std::path::Path;
+
+use schema::manifest::WorkerLimits;
+use schema::stats::BYTES_PER_GB;
+use serde::Deserialize;
+
+use crate::control::Addresses;
+use crate::folder::Folder;
+use crate::signals::Stop;
+
+/// Worker names, cores and memory in GB: the testbed's fixed shape.
+pub(crate) const WORKERS: [(&str, u32, u64); 3] = [("a", 4, 12), ("b", 3, 9), ("c", 2, 6)];
+/// Cores of all workers together.
+pub(crate) const WORKER_CORES: f64 = 9.0;
+
+/// How the programs are started; the same for both kinds.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) mips_per_core: f64,
+    pub(crate) burn_fraction: f64,
+    /// `plain` or `guarded`.
+    pub(crate) protection: String,
+    /// Poll interval as a flag spells it.
+    pub(crate) stats_interval: String,
+    /// Strategy and seed the balancer starts with; every arm resets them.
+    pub(crate) strategy: String,
+    pub(crate) seed: u64,
+}
+
+/// One replay.
+#[derive(Debug, Clone)]
+pub(crate) struct Replay<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) block: u32,
+    pub(crate) label: &'a str,
+    /// Workload file.
+    pub(crate) schedule: &'a Path,
+    /// Rows file to write.
+    pub(crate) out: &'a Path,
+    pub(crate) warmup: u64,
+    /// Expected length of the schedule, seconds.
+    pub(crate) seconds: f64,
+}
+
+/// What the replay client says at its end.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ReplaySummary {
+    pub(crate) never_sent: u64,
+    pub(crate) lateness_p50_us: Option<f64>,
+    pub(crate) lateness_p99_us: Option<f64>,
+    pub(crate) generator_saturated: bool,
+    pub(crate) interrupted: bool,
+    pub(crate) aborted: Option<String>,
+    pub(crate) started_unix_ns: u64,
+}
+
+/// A running testbed.
+pub(crate) enum Bed {
+    Process(process::ProcessBed),
+    Docker(docker::DockerBed),
+}
+
+impl Bed {
+    pub(crate) fn addresses(&self) -> &Addresses {
+        match self {
+            Self::Process(bed) => bed.addresses(),
+            Self::Docker(bed) => bed.addresses(),
+        }
+    }
+
+    /// Runs the replay client to its end; `None` when it was stopped by a signal.
+    ///
+    /// # Errors
+    /// The client or the testbed failed.
+    pub(crate) async fn replay(
+        &mut self,
+        folder: &Folder,
+        replay: &Replay<'_>,
+        stop: &Stop,
+    ) -> anyhow::Result<Option<ReplaySummary>> {
+        match self {
+            Self::Process(bed) => bed.replay(folder, replay, stop).await,
+            Self::Docker(bed) => bed.replay(folder, replay, stop).await,
+        }
+    }
+
+    /// Stops everything this bed started.
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        match self {
+            Self::Process(bed) => bed.stop().await,
+            Self::Docker(bed) => bed.stop().await,
+        }
+    }
+}
+
+/// The workers as configured, without what an engine says.
+pub(crate) fn configured_limits() -> Vec<WorkerLimits> {
+    WORKERS
+        .into_iter()
+        .map(|(name, cores, memory_gb)| WorkerLimits {
+            name: name.to_string(),
+            cores: f64::from(cores),
+            memory_bytes: memory_gb * BYTES_PER_GB,
+            weight: cores,
+            engine_cpus: None,
+            engine_memory_bytes: None,
+        })
+        .collect()
+}
+
+/// What the client's exit code and output mean: 0 and 3 (it could not keep the schedule) are runs.
+fn client_result(code: Option<i32>, output: &str, log: &str) -> anyhow::Result<ReplaySummary> {
+    use anyhow::Context as _;
+    match code {
+        Some(0 | 3) => serde_json::from_str(output.trim())
+            .with_context(|| format!("the simulator printed no summary{log}")),
+        Some(code) => anyhow::bail!("the simulator failed with exit code {code}{log}"),
+        None => anyhow::bail!("the simulator was killed{log}"),
+    }
+}

@@ -1,0 +1,494 @@
+//! Workers and balancer as containers of a Compose project of their own; the replay client as a
+//! container on the same network, one per arm.
+//!
+//! The balancer's admin listener is published on a free loopback port; the workers' are reached by
+//! their bridge addresses. No container holds the engine's socket.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use bollard::models::{ContainerCreateBody, ContainerStatsResponse, HostConfig};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, KillContainerOptionsBuilder, StatsOptionsBuilder,
+    WaitContainerOptionsBuilder,
+};
+use futures_util::StreamExt as _;
+use schema::manifest::WorkerLimits;
+use tokio::task::JoinHandle;
+
+use super::engine::{Compose, Container, Engine, labels, network};
+use super::{Replay, ReplaySummary, Settings, WORKERS, configured_limits};
+use crate::control::{Addresses, Control, Usage, WorkerAddress};
+use crate::folder::Folder;
+use crate::images::{IMAGE, USER};
+use crate::janitor::Janitor;
+use crate::signals::Stop;
+
+/// Memory limit of the replay client.
+const CLIENT_MEMORY: i64 = 2 << 30;
+const CLIENT_PIDS: i64 = 256;
+/// The client ends by itself this long after a signal (it waits 5 s for answers).
+const CLIENT_GRACE: Duration = Duration::from_secs(8);
+/// The client's own limit for one request, and room to write its last rows.
+const CLIENT_TAIL: Duration = Duration::from_secs(60);
+
+/// The testbed as containers.
+pub(crate) struct DockerBed {
+    engine: Engine,
+    compose: Compose,
+    files: Vec<PathBuf>,
+    variables: Vec<(String, String)>,
+    project: String,
+    user: String,
+    containers: Vec<Container>,
+    addresses: Addresses,
+    usage: Vec<JoinHandle<()>>,
+    janitor: Janitor,
+    logs: PathBuf,
+    /// Limits as the engine reports them.
+    pub(crate) limits: Vec<WorkerLimits>,
+}
+
+impl DockerBed {
+    /// Brings the project up; `checkout` holds compose.yaml.
+    pub(crate) async fn start(
+        engine: Engine,
+        compose: Compose,
+        checkout: &Path,
+        settings: &Settings,
+        folder: &Folder,
+    ) -> anyhow::Result<Self> {
+        let project = format!("plumbline-bench-{}", std::process::id());
+        let root = fs::canonicalize(folder.root())?;
+        let user = share_folders(&root, engine.rootless)?;
+        let [traffic, admin] = free_ports()?;
+        let variables = variables(settings, &root, &user, traffic, admin);
+        let files = vec![
+            checkout.join("compose.yaml"),
+            checkout.join("docker/bench.yaml"),
+        ];
+        let janitor = Janitor::start(&project)?;
+        let mut bed = Self {
+            engine,
+            compose,
+            files,
+            variables,
+            project,
+            user,
+            containers: Vec::new(),
+            addresses: Addresses {
+                balancer: format!("http://127.0.0.1:{traffic}"),
+                admin: format!("http://127.0.0.1:{admin}"),
+                workers: Vec::new(),
+            },
+            usage: Vec::new(),
+            janitor,
+            logs: root.join("logs"),
+            limits: Vec::new(),
+        };
+        if let Err(error) = bed.bring_up().await {
+            bed.keep_logs().await;
+            let removed = bed.engine.remove_project(&bed.project).await;
+            bed.janitor.dismiss();
+            removed?;
+            return Err(error);
+        }
+        Ok(bed)
+    }
+
+    async fn bring_up(&mut self) -> anyhow::Result<()> {
+        let log = self.logs.join("compose.log");
+        self.compose
+            .run(
+                &self.project,
+                &self.files,
+                &self.variables,
+                &["up", "-d", "--no-build"],
+                Some(&log),
+            )
+            .await?;
+        self.containers = self.engine.containers(&self.project).await?;
+        for (name, _, _) in WORKERS {
+            let id = self.container(&format!("worker-{name}"))?.to_string();
+            let (address, limits) = self.look_at_worker(name, &id).await?;
+            self.addresses.workers.push(address);
+            self.limits.push(limits);
+        }
+        let control = Control::new(self.addresses.clone())?;
+        for (name, _, _) in WORKERS {
+            let id = self.container(&format!("worker-{name}"))?.to_string();
+            let task = report_usage(self.engine.clone(), control.clone(), name, id);
+            self.usage.push(tokio::spawn(task));
+        }
+        Ok(())
+    }
+
+    fn container(&self, service: &str) -> anyhow::Result<&str> {
+        self.containers
+            .iter()
+            .find(|c| c.service == service)
+            .map(|c| c.id.as_str())
+            .with_context(|| format!("no container of service {service}"))
+    }
+
+    /// Address and limits of one worker as the engine reports them.
+    async fn look_at_worker(
+        &self,
+        name: &str,
+        id: &str,
+    ) -> anyhow::Result<(WorkerAddress, WorkerLimits)> {
+        let container = self.engine.inspect(id).await?;
+        let address = container
+            .network_settings
+            .and_then(|n| n.networks)
+            .and_then(|mut n| n.remove(&network(&self.project)))
+            .and_then(|n| n.ip_address)
+            .filter(|ip| !ip.is_empty())
+            .with_context(|| format!("worker {name} has no address"))?;
+        let host = container.host_config.unwrap_or_default();
+        let configured = configured_limits().into_iter().find(|l| l.name == name);
+        let limits = WorkerLimits {
+            engine_cpus: cpu_limit(&host),
+            engine_memory_bytes: host.memory.and_then(|m| u64::try_from(m).ok()),
+            ..configured.context("unknown worker")?
+        };
+        let address = WorkerAddress {
+            name: name.to_string(),
+            url: format!("http://{address}:8080"),
+            admin: format!("http://{address}:8081"),
+        };
+        Ok((address, limits))
+    }
+
+    pub(crate) fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    pub(crate) async fn replay(
+        &mut self,
+        folder: &Folder,
+        replay: &Replay<'_>,
+        stop: &Stop,
+    ) -> anyhow::Result<Option<ReplaySummary>> {
+        let id = self.create_client(folder, replay).await?;
+        let ended = self.run_client(&id, replay, stop).await;
+        let logs = self.engine.logs(&id).await;
+        let removed = self.engine.remove(&id).await;
+        let Some(code) = ended? else {
+            return removed.map(|()| None);
+        };
+        let (output, complaints) = logs?;
+        append(&self.logs.join("simulator.log"), &complaints)?;
+        removed?;
+        let words = complaints
+            .lines()
+            .last()
+            .map_or(String::new(), |l| format!("; {l}"));
+        super::client_result(Some(code), &output, &words).map(Some)
+    }
+
+    async fn create_client(&self, folder: &Folder, replay: &Replay<'_>) -> anyhow::Result<String> {
+        let root = fs::canonicalize(folder.root())?;
+        let inside = |path: &Path, mount: &str| -> anyhow::Result<PathBuf> {
+            let name = path.file_name().context("a file without a name")?;
+            Ok(Path::new(mount).join(name))
+        };
+        let arguments = super::process::client_arguments(
+            replay,
+            &inside(replay.schedule, "/schedules")?,
+            &inside(replay.out, "/parts")?,
+            "http://balancer:8080",
+        );
+        let bind = |name: &str, mode: &str| format!("{}:/{name}:{mode}", root.join(name).display());
+        let body = ContainerCreateBody {
+            image: Some(IMAGE.to_string()),
+            user: Some(self.user.clone()),
+            entrypoint: Some(vec!["/simulator".to_string()]),
+            cmd: Some(arguments),
+            labels: Some(labels(&self.project, "bench")),
+            host_config: Some(HostConfig {
+                binds: Some(vec![bind("schedules", "ro"), bind("parts", "rw")]),
+                network_mode: Some(network(&self.project)),
+                readonly_rootfs: Some(true),
+                cap_drop: Some(vec!["ALL".to_string()]),
+                security_opt: Some(vec!["no-new-privileges:true".to_string()]),
+                pids_limit: Some(CLIENT_PIDS),
+                memory: Some(CLIENT_MEMORY),
+                ..HostConfig::default()
+            }),
+            ..ContainerCreateBody::default()
+        };
+        let name = format!("{}-client", self.project);
+        let options = CreateContainerOptionsBuilder::default().name(&name).build();
+        let created = self
+            .engine
+            .docker
+            .create_container(Some(options), body)
+            .await;
+        Ok(created.context("cannot create the client's container")?.id)
+    }
+
+    /// Exit code of the client, `None` when it was stopped by a signal.
+    async fn run_client(
+        &self,
+        id: &str,
+        replay: &Replay<'_>,
+        stop: &Stop,
+    ) -> anyhow::Result<Option<i32>> {
+        let docker = &self.engine.docker;
+        docker
+            .start_container(id, None)
+            .await
+            .context("cannot start the client's container")?;
+        let limit = Duration::from_secs_f64(replay.seconds) + CLIENT_TAIL;
+        tokio::select! {
+            () = self.client_ended(id) => {}
+            () = stop.asked.cancelled() => {
+                let options = KillContainerOptionsBuilder::default().signal("SIGINT").build();
+                // It may have ended this very moment.
+                let _ = docker.kill_container(id, Some(options)).await;
+                tokio::select! {
+                    () = self.client_ended(id) => {}
+                    () = stop.at_once.cancelled() => {}
+                    () = tokio::time::sleep(CLIENT_GRACE) => {}
+                }
+                return Ok(None);
+            }
+            () = tokio::time::sleep(limit) => {
+                bail!("the simulator did not end within {} s", limit.as_secs());
+            }
+        }
+        let state = self.engine.inspect(id).await?.state.unwrap_or_default();
+        if state.oom_killed == Some(true) {
+            bail!("the simulator ran out of its memory limit");
+        }
+        let code = state.exit_code.context("the engine tells no exit code")?;
+        Ok(Some(i32::try_from(code)?))
+    }
+
+    /// Waits for the end; a non-zero code is an error of the stream and read by inspection instead.
+    async fn client_ended(&self, id: &str) {
+        let options = WaitContainerOptionsBuilder::default()
+            .condition("not-running")
+            .build();
+        let _ = self
+            .engine
+            .docker
+            .wait_container(id, Some(options))
+            .next()
+            .await;
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        self.usage.iter().for_each(JoinHandle::abort);
+        self.keep_logs().await;
+        let log = self.logs.join("compose.log");
+        let down = self
+            .compose
+            .run(
+                &self.project,
+                &self.files,
+                &self.variables,
+                &["down", "-t", "5"],
+                Some(&log),
+            )
+            .await;
+        let swept = match down {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::warn!(error = %format!("{error:#}"), "compose down failed, removing by hand");
+                self.engine.remove_project(&self.project).await
+            }
+        };
+        self.janitor.dismiss();
+        take_back(&self.logs.join(".."), &["events", "parts"]);
+        swept
+    }
+
+    async fn keep_logs(&self) {
+        let containers = match self.engine.containers(&self.project).await {
+            Ok(containers) => containers,
+            Err(_) => return,
+        };
+        for container in containers {
+            if let Ok((out, err)) = self.engine.logs(&container.id).await {
+                let log = self.logs.join(format!("{}.log", container.service));
+                if let Err(error) = append(&log, &(out + &err)) {
+                    tracing::warn!(error = %format!("{error:#}"), "log not kept");
+                }
+            }
+        }
+    }
+}
+
+fn append(log: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let file = fs::File::options().create(true).append(true).open(log);
+    file.and_then(|mut f| f.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", log.display()))
+}
+
+/// CPU limit in cores, whichever way it was given.
+fn cpu_limit(host: &HostConfig) -> Option<f64> {
+    match (host.nano_cpus, host.cpu_quota, host.cpu_period) {
+        (Some(nano), _, _) if nano > 0 => Some(nano as f64 / 1e9),
+        (_, Some(quota), Some(period)) if quota > 0 && period > 0 => {
+            Some(quota as f64 / period as f64)
+        }
+        _ => None,
+    }
+}
+
+/// Lets the containers' user write where it must, and says who that is.
+fn share_folders(root: &Path, rootless: bool) -> anyhow::Result<String> {
+    let own = rustix::process::getuid();
+    if !own.is_root() && !rootless {
+        let group = rustix::process::getgid();
+        return Ok(format!("{}:{}", own.as_raw(), group.as_raw()));
+    }
+    for name in ["events", "parts"] {
+        let path = root.join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777))
+            .with_context(|| format!("cannot share {}", path.display()))?;
+    }
+    Ok(USER.to_string())
+}
+
+/// Undoes [`share_folders`]; a folder that is gone needs nothing.
+fn take_back(root: &Path, names: &[&str]) {
+    for name in names {
+        let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o755));
+    }
+}
+
+/// Two ports that were free a moment ago.
+fn free_ports() -> anyhow::Result<[u16; 2]> {
+    // Both are held until both are known, or they could be the same.
+    let listeners = [
+        TcpListener::bind("127.0.0.1:0")?,
+        TcpListener::bind("127.0.0.1:0")?,
+    ];
+    Ok([
+        listeners[0].local_addr()?.port(),
+        listeners[1].local_addr()?.port(),
+    ])
+}
+
+fn variables(
+    settings: &Settings,
+    root: &Path,
+    user: &str,
+    traffic: u16,
+    admin: u16,
+) -> Vec<(String, String)> {
+    let (_, tag) = IMAGE.split_once(':').unwrap_or((IMAGE, "latest"));
+    [
+        ("TAG", tag.to_string()),
+        ("TARGET", "prebuilt".to_string()),
+        ("USER", user.to_string()),
+        ("PORT", traffic.to_string()),
+        ("ADMIN_PORT", admin.to_string()),
+        ("MIPS_PER_CORE", settings.mips_per_core.to_string()),
+        ("BURN_FRACTION", settings.burn_fraction.to_string()),
+        ("STRATEGY", settings.strategy.clone()),
+        ("SEED", settings.seed.to_string()),
+        ("STATS_INTERVAL", settings.stats_interval.clone()),
+        ("PROTECTION", settings.protection.clone()),
+        ("EVENTS", root.join("events").display().to_string()),
+    ]
+    .map(|(name, value)| (format!("PLUMBLINE_{name}"), value))
+    .into()
+}
+
+/// Reads the engine's stream of one worker and hands every sample to the balancer, until aborted.
+async fn report_usage(engine: Engine, control: Control, name: &'static str, id: String) {
+    let options = StatsOptionsBuilder::default().stream(true).build();
+    let mut samples = engine.docker.stats(&id, Some(options));
+    let mut before: Option<(u64, u64)> = None;
+    while let Some(Ok(sample)) = samples.next().await {
+        let Some(now) = cpu_clock(&sample) else {
+            continue;
+        };
+        if let Some(usage) = before.and_then(|b| usage(name, &sample, b, now))
+            && let Err(error) = control.report(&[usage]).await
+        {
+            tracing::debug!(error = %format!("{error:#}"), "usage report not taken");
+        }
+        before = Some(now);
+    }
+}
+
+/// CPU time of the container and of the whole system, ns.
+fn cpu_clock(sample: &ContainerStatsResponse) -> Option<(u64, u64)> {
+    let cpu = sample.cpu_stats.as_ref()?;
+    Some((cpu.cpu_usage.as_ref()?.total_usage?, cpu.system_cpu_usage?))
+}
+
+/// As `docker stats` shows it: 100 = one core; memory without the inactive page cache.
+fn usage(
+    name: &str,
+    sample: &ContainerStatsResponse,
+    before: (u64, u64),
+    now: (u64, u64),
+) -> Option<Usage> {
+    let system = now.1.checked_sub(before.1).filter(|&ns| ns > 0)?;
+    let own = now.0.saturating_sub(before.0);
+    let cores = f64::from(sample.cpu_stats.as_ref()?.online_cpus?);
+    let memory = sample.memory_stats.as_ref()?;
+    let details = memory.stats.as_ref();
+    let inactive = ["total_inactive_file", "inactive_file"]
+        .iter()
+        .find_map(|key| details?.get(*key).copied())
+        .unwrap_or(0);
+    let read: Option<jiff::Timestamp> = sample.read.as_ref().and_then(|r| r.parse().ok());
+    Some(Usage {
+        backend: name.to_string(),
+        cpu_percent: own as f64 / system as f64 * cores * 100.0,
+        memory_used_bytes: memory.usage?.saturating_sub(inactive),
+        requested_at_unix_ns: read
+            .and_then(|t| u64::try_from(t.as_nanosecond()).ok())
+            .unwrap_or_else(crate::host::unix_ns),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cpu_limit, usage};
+    use bollard::models::{ContainerStatsResponse, HostConfig};
+
+    #[test]
+    fn limits_are_read_in_both_forms() {
+        let quota = HostConfig {
+            nano_cpus: Some(0),
+            cpu_quota: Some(300_000),
+            cpu_period: Some(100_000),
+            ..HostConfig::default()
+        };
+        assert_eq!(cpu_limit(&quota), Some(3.0));
+        let nano = HostConfig {
+            nano_cpus: Some(2_500_000_000),
+            ..HostConfig::default()
+        };
+        assert_eq!(cpu_limit(&nano), Some(2.5));
+        assert_eq!(cpu_limit(&HostConfig::default()), None);
+    }
+
+    #[test]
+    fn usage_is_what_docker_stats_shows() {
+        let sample: ContainerStatsResponse = serde_json::from_value(serde_json::json!({
+            "read": "2026-11-30T06:00:00.5Z",
+            "cpu_stats": {"cpu_usage": {"total_usage": 1_500}, "system_cpu_usage": 20_000,
+                "online_cpus": 2},
+            "memory_stats": {"usage": 2_211_840, "stats": {"total_inactive_file": 1_359_872}},
+        }))
+        .expect("sample");
+        let usage = usage("a", &sample, (500, 10_000), (1_500, 20_000)).expect("usage");
+        assert!((usage.cpu_percent - 20.0).abs() < 1e-9);
+        assert_eq!(usage.memory_used_bytes, 832 * 1024);
+        assert_eq!(usage.requested_at_unix_ns % 1_000_000_000, 500_000_000);
+    }
+}

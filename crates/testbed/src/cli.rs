@@ -1,0 +1,218 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::bed::select::Kind;
+use crate::janitor::JanitorArgs;
+use crate::leash::LeashArgs;
+use crate::plan::preset::Preset;
+
+const EXAMPLES: &str = "\
+Examples:
+  testbed bench                                      which of three strategies is better here?
+  testbed bench --preset smoke --backend process     does everything work? under 20 seconds
+  testbed bench --preset paper --blocks 1            a first look at the paper's comparison
+  testbed bench --strategies round-robin,least-request --load 0.8 \\
+      --fail-if 'least-request.p99_ms > round-robin.p99_ms'
+  testbed bench --resume results/20260101T120000Z-quick
+  testbed up                                         balancer on 127.0.0.1:8080, until `testbed down`
+
+Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 a threshold of --fail-if not met or a result
+that is not valid, 130 and 143 after SIGINT and SIGTERM.";
+
+/// Runs experiments: preflight, interleaved blocks, rows, summary, report.
+#[derive(Debug, Parser)]
+#[command(name = "testbed", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare strategies: preflight, blocks, summary, report
+    Bench(BenchArgs),
+    /// Does everything work? The smoke preset of `bench`, without a report
+    Smoke(SmokeArgs),
+    /// Start workers and balancer and leave them running
+    Up(UpArgs),
+    /// Stop what `up` started as containers
+    Down,
+    /// Say what this machine has and lacks
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make summary and report of a result folder again
+    Report {
+        /// Result folder [default: the newest below results/]
+        folder: Option<PathBuf>,
+    },
+    /// Compare two result folders, strategy by strategy
+    Compare {
+        /// The earlier or reference folder
+        a: PathBuf,
+        /// The folder compared with it
+        b: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Build the container image from this build's static programs
+    Images,
+    #[command(hide = true)]
+    Leash(LeashArgs),
+    #[command(hide = true)]
+    Janitor(JanitorArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchArgs {
+    /// How much to do
+    #[arg(long, value_enum, default_value_t = Preset::Quick)]
+    pub(crate) preset: Preset,
+    /// Strategies, the baseline first; a piece key=value belongs to the strategy before it
+    /// [default: the preset's]
+    #[arg(long, value_name = "A,B,...")]
+    pub(crate) strategies: Option<String>,
+    /// Workload file [default: the preset's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) workload: Option<PathBuf>,
+    /// Scale the arrivals to this load on the nine cores
+    #[arg(long, value_name = "RHO", value_parser = load)]
+    pub(crate) load: Option<f64>,
+    /// Where the programs run [default: docker where an engine answers, else process]
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<Kind>,
+    /// Rounds over all strategies [default: the preset's, more for more strategies]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) blocks: Option<u32>,
+    /// Root of block order, schedules and strategies' draws
+    #[arg(long, default_value_t = 42, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Result folder [default: results/UTC-PRESET]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with an interrupted bench; everything else comes from its manifest
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "protection"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Balancer protection: plain compares strategies alone, guarded adds retries and ejection
+    #[arg(long, default_value = "plain", value_parser = ["plain", "guarded"])]
+    pub(crate) protection: String,
+    /// Exit with 3 when this holds: 'A.mean_ms > 1.05 * B.mean_ms' (repeat)
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) fail_if: Vec<String>,
+    /// Share of the instructions that is really executed: auto or 0.001 to 1
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
+    pub(crate) burn_fraction: BurnFraction,
+    /// Speed a worker's core is held at, millions of instructions per second
+    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = mips)]
+    pub(crate) mips_per_core: f64,
+    /// No report.html
+    #[arg(long)]
+    pub(crate) no_report: bool,
+    /// Print the summary as JSON instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SmokeArgs {
+    /// Where the programs run [default: docker where an engine answers, else process]
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<Kind>,
+    /// Result folder [default: results/UTC-smoke]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Root of all draws
+    #[arg(long, default_value_t = 42, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Print the summary as JSON instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UpArgs {
+    /// Where the programs run; processes stay in the foreground until Ctrl-C
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<Kind>,
+    /// Strategy of the balancer
+    #[arg(long, default_value = "smooth-weighted-round-robin", value_name = "S")]
+    pub(crate) strategy: String,
+    /// Balancer protection
+    #[arg(long, default_value = "guarded", value_parser = ["plain", "guarded"])]
+    pub(crate) protection: String,
+    /// Share of the instructions that is really executed: auto or 0.001 to 1
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
+    pub(crate) burn_fraction: BurnFraction,
+    /// Port of the balancer's traffic on 127.0.0.1
+    #[arg(long, default_value_t = 8080, value_name = "PORT")]
+    pub(crate) port: u16,
+    /// Port of the balancer's admin listener on 127.0.0.1
+    #[arg(long, default_value_t = 8081, value_name = "PORT")]
+    pub(crate) admin_port: u16,
+}
+
+/// `auto` or a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct BurnFraction(pub(crate) Option<f64>);
+
+impl SmokeArgs {
+    /// The bench a smoke test is.
+    pub(crate) fn bench(&self) -> BenchArgs {
+        BenchArgs {
+            preset: Preset::Smoke,
+            strategies: None,
+            workload: None,
+            load: None,
+            backend: self.backend,
+            blocks: None,
+            seed: self.seed,
+            out: self.out.clone(),
+            resume: None,
+            protection: "plain".into(),
+            fail_if: Vec::new(),
+            burn_fraction: BurnFraction(None),
+            mips_per_core: 7450.0,
+            no_report: true,
+            json: self.json,
+        }
+    }
+}
+
+fn burn_fraction(text: &str) -> Result<BurnFraction, String> {
+    match text {
+        "auto" => Ok(BurnFraction(None)),
+        _ => within(text, 0.001, 1.0).map(|f| BurnFraction(Some(f))),
+    }
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    within(text, 0.001, 10.0)
+}
+
+fn mips(text: &str) -> Result<f64, String> {
+    within(text, 1.0, 1e6)
+}
+
+fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (low..=high).contains(&value) => Ok(value),
+        _ => Err(format!("not usable (allowed: {low} to {high})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,164 @@
+//! `compare A B`: what changed between two result folders, strategy by strategy.
+//!
+//! Two folders come from two times, so their runs are not paired: Welch's t on log means. What the
+//! machine as a whole did meanwhile is taken out by the ratio to each folder's own baseline. When
+//! not to use: to rank strategies; that is what one bench is for.
+
+use std::path::Path;
+
+use anyhow::bail;
+use schema::manifest::Manifest;
+use serde::Serialize;
+
+use crate::figures::comparison::{Metric, log_means};
+use crate::figures::intervals::{Interval, mean, welch};
+use crate::figures::run::Run;
+use crate::folder::Folder;
+use crate::summary;
+
+/// One strategy in both folders.
+#[derive(Debug, Serialize)]
+struct Line {
+    label: String,
+    mean_ms_a: f64,
+    mean_ms_b: f64,
+    /// B over A with 95 % bounds.
+    ratio: Interval,
+    /// (B over its baseline) over (A over its baseline); absent for the baseline.
+    ratio_to_baseline: Option<f64>,
+}
+
+/// Prints the comparison.
+pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
+    let (manifest_a, runs_a) = read(a)?;
+    let (manifest_b, runs_b) = read(b)?;
+    let lines = lines(&manifest_a, &runs_a, &manifest_b, &runs_b);
+    if lines.is_empty() {
+        bail!("{} and {}: no strategy in common", a.display(), b.display());
+    }
+    let differing = differing(&manifest_a, &manifest_b);
+    if json {
+        let value = serde_json::json!({
+            "a": a, "b": b, "differing_conditions": differing, "strategies": lines
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
+    println!(
+        "A {} ({})\nB {} ({})",
+        a.display(),
+        stamp(&manifest_a),
+        b.display(),
+        stamp(&manifest_b)
+    );
+    for line in &lines {
+        let bounds = if line.ratio.has_bounds() {
+            format!(" [{:.4}..{:.4}]", line.ratio.low, line.ratio.high)
+        } else {
+            String::new()
+        };
+        let relative = line.ratio_to_baseline.map_or(String::new(), |r| {
+            format!(", relative to the baseline {r:.4}")
+        });
+        println!(
+            "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}",
+            line.label, line.mean_ms_a, line.mean_ms_b, line.ratio.point
+        );
+    }
+    for condition in differing {
+        println!("not the same: {condition}");
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<(Manifest, Vec<Run>)> {
+    let (folder, manifest) = Folder::open(path)?;
+    let rows = folder.read_rows(&manifest)?;
+    let runs = summary::runs(&manifest, &rows);
+    Ok((manifest, runs))
+}
+
+fn stamp(manifest: &Manifest) -> String {
+    let burn = &manifest.burn;
+    let burned = if burn.emulated { "emulated " } else { "" };
+    format!(
+        "{burned}f={}, {} back end",
+        burn.fraction, manifest.backend.kind
+    )
+}
+
+fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line> {
+    let own = |runs: &'_ [Run], label: &str| -> Vec<f64> {
+        let own: Vec<&Run> = runs.iter().filter(|r| r.label == label).collect();
+        // An unstable run has no mean, so its strategy has none.
+        if own.iter().any(|r| r.flagged()) {
+            return Vec::new();
+        }
+        log_means(&own, Metric::MeanMs)
+    };
+    let baseline = a
+        .strategies
+        .first()
+        .filter(|s| b.strategies.first() == Some(*s));
+    let base = baseline.map(|s| mean(&own(runs_b, s)) - mean(&own(runs_a, s)));
+    let shared = a.strategies.iter().filter(|s| b.strategies.contains(s));
+    shared
+        .map(|label| {
+            let (logs_a, logs_b) = (own(runs_a, label), own(runs_b, label));
+            let ratio = welch(&logs_a, &logs_b);
+            Line {
+                label: label.clone(),
+                mean_ms_a: mean(&logs_a).exp(),
+                mean_ms_b: mean(&logs_b).exp(),
+                ratio_to_baseline: base
+                    .filter(|_| baseline != Some(label))
+                    .map(|base| (ratio.point - base).exp()),
+                ratio: ratio.exp(),
+            }
+        })
+        .collect()
+}
+
+/// Conditions that differ and could explain a difference by themselves.
+fn differing(a: &Manifest, b: &Manifest) -> Vec<String> {
+    let conditions = [
+        (
+            "processor",
+            a.host.cpu_model.clone(),
+            b.host.cpu_model.clone(),
+        ),
+        ("back end", a.backend.kind.clone(), b.backend.kind.clone()),
+        (
+            "burn fraction",
+            a.burn.fraction.to_string(),
+            b.burn.fraction.to_string(),
+        ),
+        (
+            "MIPS per core",
+            a.burn.mips_per_core.to_string(),
+            b.burn.mips_per_core.to_string(),
+        ),
+        (
+            "load",
+            format!("{:.3}", a.burn.load),
+            format!("{:.3}", b.burn.load),
+        ),
+        (
+            "workload",
+            a.workload.sha256.clone(),
+            b.workload.sha256.clone(),
+        ),
+        ("seed", a.seed.to_string(), b.seed.to_string()),
+        ("protection", a.protection.clone(), b.protection.clone()),
+        (
+            "commit",
+            a.versions.git_commit.clone().unwrap_or_default(),
+            b.versions.git_commit.clone().unwrap_or_default(),
+        ),
+    ];
+    conditions
+        .into_iter()
+        .filter(|(_, a, b)| a != b)
+        .map(|(name, a, b)| format!("{name}: {a} against {b}"))
+        .collect()
+}

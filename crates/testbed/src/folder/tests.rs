@@ -1,0 +1,106 @@
+use std::fs;
+
+use schema::manifest::{Arm, ArmState};
+use schema::row::{self, Row};
+
+use super::{Folder, newest, read_rows, write_atomically};
+use crate::plan::order;
+
+fn arms() -> Vec<Arm> {
+    order::arms("t", &["round-robin".to_string()], 2, 1)
+}
+
+fn write_part(folder: &Folder, arm: &Arm, rows: u64) {
+    let mut text = Vec::new();
+    row::write_header(&mut text).expect("memory");
+    for seq in 0..rows {
+        let row = Row {
+            run_id: arm.run_id.clone(),
+            strategy: arm.label.clone(),
+            seq,
+            ..Row::default()
+        };
+        row::write_line(&row, &mut text).expect("memory");
+    }
+    fs::write(folder.part(arm), text).expect("write");
+}
+
+#[test]
+fn an_arm_is_finished_when_its_marker_fits_its_rows() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let folder = Folder::create(temporary.path()).expect("create");
+    let arm = &arms()[0];
+    assert!(folder.finished(arm).is_none());
+    write_part(&folder, arm, 3);
+    assert!(folder.finished(arm).is_none(), "no marker yet");
+    assert_eq!(folder.mark_done(arm).expect("mark").rows, 3);
+    assert_eq!(folder.finished(arm).expect("finished").rows, 3);
+    write_part(&folder, arm, 2);
+    assert!(folder.finished(arm).is_none(), "rows changed");
+
+    folder.set_aside(arm).expect("set aside");
+    assert!(!folder.part(arm).exists());
+    assert!(temporary.path().join("parts/b01-a1.csv.partial").exists());
+}
+
+#[test]
+fn rows_are_those_of_the_finished_arms_in_running_order() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let folder = Folder::create(temporary.path()).expect("create");
+    let mut manifest = crate::bench::testing::manifest(arms());
+    for i in [3, 0] {
+        write_part(&folder, &manifest.arms[i], 2);
+        manifest.arms[i].state = ArmState::Done;
+    }
+    write_part(&folder, &manifest.arms[1], 1);
+    folder.assemble_rows(&manifest).expect("assemble");
+    let rows = folder.read_rows(&manifest).expect("rows");
+    let ids: Vec<&str> = rows.iter().map(|r| r.run_id.as_str()).collect();
+    assert_eq!(ids, ["t-b01-a1", "t-b01-a1", "t-b02-a2", "t-b02-a2"]);
+    folder.write_manifest(&manifest).expect("manifest");
+    let (_, read) = Folder::open(temporary.path()).expect("open");
+    assert_eq!(read, manifest);
+    assert!(
+        Folder::create(temporary.path()).is_err(),
+        "never on top of a result"
+    );
+}
+
+#[test]
+fn an_unterminated_last_line_is_dropped_and_other_damage_refused() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let folder = Folder::create(temporary.path()).expect("create");
+    let arm = &arms()[0];
+    write_part(&folder, arm, 2);
+    let part = folder.part(arm);
+    let whole = fs::read_to_string(&part).expect("read");
+    fs::write(&part, format!("{whole}t-b01-a1,1,round")).expect("write");
+    assert_eq!(read_rows(&part).expect("rows").len(), 2);
+    fs::write(&part, format!("{whole}t-b01-a1,1,round\n")).expect("write");
+    let error = format!("{:#}", read_rows(&part).unwrap_err());
+    assert!(error.contains("line: 4"), "{error}");
+}
+
+#[test]
+fn replacing_a_file_leaves_no_temporary_one() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let path = temporary.path().join("summary.json");
+    write_atomically(&path, b"one").expect("write");
+    write_atomically(&path, b"two").expect("write");
+    assert_eq!(fs::read(&path).expect("read"), b"two");
+    assert_eq!(fs::read_dir(temporary.path()).expect("list").count(), 1);
+}
+
+#[test]
+fn the_newest_folder_has_the_latest_stamp() {
+    let temporary = tempfile::tempdir().expect("folder");
+    assert!(newest(temporary.path()).is_err());
+    for name in ["20260102T000000Z-quick", "20260101T000000Z-smoke", "zzz"] {
+        fs::create_dir(temporary.path().join(name)).expect("folder");
+    }
+    for name in ["20260102T000000Z-quick", "20260101T000000Z-smoke"] {
+        fs::write(temporary.path().join(name).join("manifest.json"), "{}").expect("write");
+    }
+    let found = newest(temporary.path()).expect("found");
+    assert!(found.ends_with("20260102T000000Z-quick"));
+}

@@ -1,0 +1,181 @@
+//! Bench presets: which workload, strategies, blocks, loads and warm-up.
+
+use clap::ValueEnum;
+use schema::problem::{Problem, Problems};
+use schema::workload::{Arrivals, MAX_INTERVAL_MS, MAX_RATE_RPS, Workload};
+
+use crate::figures::intervals::blocks_needed;
+
+const QUICK: &str = include_str!("../../../../workloads/quick.json");
+const PAPER: &str = include_str!("../../../../workloads/paper.json");
+/// Calls of each API in a smoke test: two seconds of requests.
+const SMOKE_RUNS: u32 = 2;
+/// Warm-up of the long presets: at least this long and this many requests.
+const WARMUP_S: f64 = 10.0;
+const WARMUP_REQUESTS: u64 = 1000;
+/// Warm-up of the short presets, as a share of the arm: one part in five.
+const SHORT_WARMUP_PARTS: u64 = 5;
+
+/// How much to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// Under 20 seconds: does everything work? Two blocks, no claim
+    Smoke,
+    /// About 6 minutes: 7 blocks of arms of 8 seconds
+    Quick,
+    /// More than an hour: the paper's workload, 200 seconds an arm, 6 blocks
+    Paper,
+    /// Hours to days: every strategy at loads 0.3, 0.42, 0.6 and 0.8
+    Full,
+}
+
+impl Preset {
+    /// As it stands in names and manifests.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Quick => "quick",
+            Self::Paper => "paper",
+            Self::Full => "full",
+        }
+    }
+
+    /// The strategies when none are named; `registered` are all that exist, in their order.
+    pub(crate) fn strategies(self, registered: &[String]) -> Vec<String> {
+        let wanted: &[&str] = match self {
+            Self::Smoke | Self::Paper => &["round-robin", "smooth-weighted-round-robin"],
+            Self::Quick => &[
+                "round-robin",
+                "smooth-weighted-round-robin",
+                "weighted-least-request",
+            ],
+            Self::Full => return registered.to_vec(),
+        };
+        wanted.iter().map(ToString::to_string).collect()
+    }
+
+    /// Blocks when none are asked for: enough for `comparisons` claims, except in a smoke test.
+    pub(crate) fn blocks(self, comparisons: usize) -> u32 {
+        match self {
+            Self::Smoke => 2,
+            Self::Quick => blocks_needed(comparisons).max(7),
+            Self::Paper | Self::Full => blocks_needed(comparisons),
+        }
+    }
+
+    /// The workload when none is named.
+    pub(crate) fn workload(self) -> Result<Workload, Problems> {
+        match self {
+            Self::Smoke => {
+                let mut workload = Workload::parse("workloads/quick.json", QUICK)?;
+                workload.runs = SMOKE_RUNS;
+                workload.name = "smoke".into();
+                Ok(workload.sealed())
+            }
+            Self::Quick => Workload::parse("workloads/quick.json", QUICK),
+            Self::Paper | Self::Full => Workload::parse("workloads/paper.json", PAPER),
+        }
+    }
+
+    /// Loads to run at, one result folder each; `None` is the workload's own.
+    pub(crate) fn loads(self) -> Vec<Option<f64>> {
+        match self {
+            Self::Full => [0.3, 0.42, 0.6, 0.8].map(Some).into(),
+            _ => vec![None],
+        }
+    }
+
+    /// Leading requests of each arm that are flagged as warm-up.
+    pub(crate) fn warmup_requests(self, workload: &Workload) -> u64 {
+        let requests = workload.requests();
+        match self {
+            Self::Smoke | Self::Quick => requests / SHORT_WARMUP_PARTS,
+            Self::Paper | Self::Full => {
+                let seconds = (WARMUP_S * rate_rps(workload)).ceil() as u64;
+                seconds.max(WARMUP_REQUESTS).min(requests / 2)
+            }
+        }
+    }
+}
+
+/// Mean arrival rate, requests a second.
+pub(crate) fn rate_rps(workload: &Workload) -> f64 {
+    1000.0 / workload.arrivals.mean_gap_ms()
+}
+
+/// Offered load on `capacity_mips`.
+pub(crate) fn load(workload: &Workload, capacity_mips: f64) -> f64 {
+    rate_rps(workload) * workload.mean_task_size_mi() / capacity_mips
+}
+
+/// The same workload with its arrivals scaled to offer `load` on `capacity_mips`.
+///
+/// # Errors
+/// A gap or rate beyond the workload format's bounds.
+pub(crate) fn at_load(
+    mut workload: Workload,
+    load: f64,
+    capacity_mips: f64,
+) -> Result<Workload, Problems> {
+    let wanted_rps = load * capacity_mips / workload.mean_task_size_mi();
+    let in_bounds = wanted_rps <= MAX_RATE_RPS && 1000.0 / wanted_rps <= MAX_INTERVAL_MS;
+    if !in_bounds {
+        return Err(
+            Problem::new("--load", load.to_string(), "needs an impossible rate")
+                .allowed(format!("up to {MAX_RATE_RPS} requests a second"))
+                .into(),
+        );
+    }
+    workload.arrivals = match workload.arrivals {
+        // Whole microseconds read well and keep the load within a ten-thousandth.
+        Arrivals::Constant { .. } => Arrivals::Constant {
+            interval_ms: (1e6 / wanted_rps).round().max(1.0) / 1e3,
+        },
+        Arrivals::Poisson { .. } => Arrivals::Poisson {
+            rate_rps: wanted_rps,
+        },
+    };
+    Ok(workload.sealed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Preset, at_load, load};
+
+    const CAPACITY_MIPS: f64 = 9.0 * 7450.0;
+
+    #[test]
+    fn the_papers_workload_is_a_load_of_615_thousandths() {
+        let paper = Preset::Paper.workload().expect("built in");
+        assert_eq!(paper.requests(), 20_000);
+        assert!((load(&paper, CAPACITY_MIPS) - 0.6145).abs() < 0.002);
+        assert_eq!(Preset::Paper.warmup_requests(&paper), 1000);
+        assert_eq!(Preset::Paper.blocks(1), 6);
+    }
+
+    #[test]
+    fn short_presets_say_a_fifth_is_warm_up() {
+        let quick = Preset::Quick.workload().expect("built in");
+        assert_eq!(
+            (quick.requests(), Preset::Quick.warmup_requests(&quick)),
+            (800, 160)
+        );
+        assert_eq!(Preset::Quick.blocks(2), 7);
+        let smoke = Preset::Smoke.workload().expect("built in");
+        assert_eq!(
+            (smoke.requests(), Preset::Smoke.warmup_requests(&smoke)),
+            (200, 40)
+        );
+    }
+
+    #[test]
+    fn a_scaled_workload_offers_the_load_asked_for() {
+        let paper = Preset::Paper.workload().expect("built in");
+        for wanted in [0.3, 0.42, 0.8] {
+            let scaled = at_load(paper.clone(), wanted, CAPACITY_MIPS).expect("possible");
+            assert!((load(&scaled, CAPACITY_MIPS) - wanted).abs() < 1e-4);
+            assert_ne!(scaled.sha256, paper.sha256);
+        }
+        assert!(at_load(paper, 1e9, CAPACITY_MIPS).is_err());
+    }
+}

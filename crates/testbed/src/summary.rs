@@ -1,0 +1,136 @@
+//! `summary.json` and the table a bench prints, from the manifest and the rows.
+
+use std::collections::HashMap;
+
+use schema::manifest::Manifest;
+use schema::row::Row;
+use serde::Serialize;
+
+use crate::figures::comparison::{Comparison, Metric};
+use crate::figures::run::Run;
+use crate::plan::threshold::Reference;
+
+mod table;
+
+/// Version tag.
+pub(crate) const SCHEMA: &str = "plumbline.summary/1";
+
+/// What a result folder comes to. New fields may be added.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Summary {
+    schema: &'static str,
+    pub(crate) name: String,
+    command: Vec<String>,
+    git_commit: Option<String>,
+    machine: String,
+    backend: String,
+    seed: u64,
+    preset: String,
+    protection: String,
+    emulated: bool,
+    burn_fraction: f64,
+    mips_per_core: f64,
+    load: f64,
+    complete: bool,
+    interrupted: bool,
+    /// Marks of the whole bench.
+    flags: Vec<String>,
+    /// Unequal counts by run.
+    mismatches: Vec<String>,
+    /// A smoke test shows that everything works and claims nothing.
+    claims: bool,
+    workers: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) comparison: Comparison,
+    pub(crate) runs: Vec<Run>,
+}
+
+impl Summary {
+    /// Computes everything from the rows of the finished arms.
+    pub(crate) fn of(manifest: &Manifest, rows: &[Row]) -> Self {
+        let runs = runs(manifest, rows);
+        let mut comparison = Comparison::of(&runs, &manifest.strategies);
+        let claims = manifest.preset != "smoke";
+        if !claims {
+            comparison
+                .strategies
+                .iter_mut()
+                .for_each(|s| s.claim = None);
+        }
+        Self {
+            schema: SCHEMA,
+            name: manifest.name.clone(),
+            command: manifest.command.clone(),
+            git_commit: manifest.versions.git_commit.clone(),
+            machine: format!(
+                "{}, {} cores, {:.1} GiB, {}",
+                manifest.host.cpu_model,
+                manifest.host.cores,
+                manifest.host.memory_bytes as f64 / schema::stats::BYTES_PER_GB as f64,
+                manifest.host.system
+            ),
+            backend: manifest.backend.kind.clone(),
+            seed: manifest.seed,
+            preset: manifest.preset.clone(),
+            protection: manifest.protection.clone(),
+            emulated: manifest.burn.emulated,
+            burn_fraction: manifest.burn.fraction,
+            mips_per_core: manifest.burn.mips_per_core,
+            load: manifest.burn.load,
+            complete: manifest.complete,
+            interrupted: manifest.interrupted,
+            flags: manifest.flags.clone(),
+            mismatches: manifest
+                .arms
+                .iter()
+                .flat_map(|a| a.mismatches.iter().map(|m| format!("{}: {m}", a.run_id)))
+                .collect(),
+            claims,
+            workers: manifest
+                .backend
+                .workers
+                .iter()
+                .map(|w| w.name.clone())
+                .collect(),
+            comparison,
+            runs,
+        }
+    }
+
+    /// A strategy's mean over its runs of one metric; unknown for a flagged one.
+    pub(crate) fn value(&self, reference: &Reference) -> Option<f64> {
+        let strategy = self
+            .comparison
+            .strategies
+            .iter()
+            .find(|s| s.label == reference.label)?;
+        let point = strategy.metrics.get(reference.metric.as_str())?.point;
+        point.is_finite().then_some(point)
+    }
+
+    /// The table and the lines around it.
+    pub(crate) fn text(&self) -> String {
+        table::render(self)
+    }
+}
+
+/// One summary per run, in running order.
+pub(crate) fn runs(manifest: &Manifest, rows: &[Row]) -> Vec<Run> {
+    let mut by_run: HashMap<&str, Vec<&Row>> = HashMap::new();
+    for row in rows {
+        by_run.entry(row.run_id.as_str()).or_default().push(row);
+    }
+    manifest
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let own = by_run.get(arm.run_id.as_str())?;
+            Run::summarize(own, manifest.burn.mips_per_core)
+        })
+        .collect()
+}
+
+/// Mean latency of a strategy for one-line messages.
+pub(crate) fn mean_ms(run: &Run) -> f64 {
+    Metric::MeanMs.of(run)
+}
