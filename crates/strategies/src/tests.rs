@@ -4,7 +4,8 @@
 mod bad_input;
 mod contract;
 mod golden;
-mod pools;
+mod keys;
+pub(crate) mod pools;
 mod readme;
 mod symptoms;
 mod world;

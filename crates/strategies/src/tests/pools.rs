@@ -5,12 +5,12 @@ use crate::registry::{Kind, Parameter};
 use crate::{Answer, BackendId, Dispatcher, NewBackend, Options, Request, Spec, Status, Time};
 
 /// The spelled-out strategy.
-pub(super) fn spec(text: &str) -> Spec {
+pub(crate) fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// Members named `worker-a:8080`, `worker-b:8080`, ... with these weights; cores equal the weight.
-pub(super) fn members(weights: &[u32]) -> Vec<NewBackend> {
+pub(crate) fn members(weights: &[u32]) -> Vec<NewBackend> {
     let name = |i: usize| match i {
         0..26 => format!("worker-{}:8080", (b'a' + i as u8) as char),
         _ => format!("worker-{i}:8080"),
@@ -28,7 +28,7 @@ pub(super) fn members(weights: &[u32]) -> Vec<NewBackend> {
         .collect()
 }
 
-pub(super) fn dispatcher(spec: &Spec, weights: &[u32], seed: u64) -> Dispatcher {
+pub(crate) fn dispatcher(spec: &Spec, weights: &[u32], seed: u64) -> Dispatcher {
     let options = Options {
         seed,
         ..Options::default()
@@ -37,18 +37,18 @@ pub(super) fn dispatcher(spec: &Spec, weights: &[u32], seed: u64) -> Dispatcher 
 }
 
 /// Picks at equal distances of 1 ms that are answered at once; letters are positions.
-pub(super) fn sequence(dispatcher: &mut Dispatcher, picks: usize) -> String {
+pub(crate) fn sequence(dispatcher: &mut Dispatcher, picks: usize) -> String {
     (0..picks)
         .map(|_| letter(answered_pick(dispatcher, &Request::default())))
         .collect()
 }
 
-pub(super) fn letter(id: BackendId) -> char {
+pub(crate) fn letter(id: BackendId) -> char {
     (b'A' + id.0 as u8) as char
 }
 
 /// One pick that is answered at once.
-pub(super) fn answered_pick(dispatcher: &mut Dispatcher, request: &Request<'_>) -> BackendId {
+pub(crate) fn answered_pick(dispatcher: &mut Dispatcher, request: &Request<'_>) -> BackendId {
     let now = dispatcher.now().plus_ns(1_000_000);
     let made = dispatcher.pick(now, request).expect("somebody is eligible");
     let answer = Answer::new(Status::Ok);
@@ -59,7 +59,7 @@ pub(super) fn answered_pick(dispatcher: &mut Dispatcher, request: &Request<'_>) 
 }
 
 /// Picks per id over a run of picks answered at once, each with its own URL.
-pub(super) fn shares(dispatcher: &mut Dispatcher, picks: usize) -> Vec<u64> {
+pub(crate) fn shares(dispatcher: &mut Dispatcher, picks: usize) -> Vec<u64> {
     let mut counts = vec![0; dispatcher.backends().ids_len()];
     for i in 0..picks {
         let url = format!("/items/{i}");
@@ -73,7 +73,7 @@ pub(super) fn shares(dispatcher: &mut Dispatcher, picks: usize) -> Vec<u64> {
 }
 
 /// `picks` requests, one each `gap_ns`, each answered `service_ns` later; picks per id.
-pub(super) fn open_loop(
+pub(crate) fn open_loop(
     dispatcher: &mut Dispatcher,
     picks: u64,
     gap_ns: u64,
@@ -111,7 +111,7 @@ pub(super) fn open_loop(
 
 /// Every entry at its defaults, and once with each parameter at each word and bound that is not its
 /// default.
-pub(super) fn cases() -> Vec<Spec> {
+pub(crate) fn cases() -> Vec<Spec> {
     let mut cases = Vec::new();
     for entry in ENTRIES {
         cases.push(Spec::of(entry));
@@ -130,7 +130,7 @@ pub(super) fn cases() -> Vec<Spec> {
 fn values(parameter: &Parameter) -> Vec<String> {
     let span = |ns| schema::duration::format(std::time::Duration::from_nanos(ns));
     let mut values: Vec<String> = match parameter.kind {
-        Kind::Integer { min, max } => vec![min.to_string(), max.min(4096).to_string()],
+        Kind::Integer { min, max } => vec![min.to_string(), max.min(400).to_string()],
         Kind::Prime { min, .. } => vec![min.to_string(), "1009".into()],
         Kind::Decimal { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Duration { min_ns, max_ns } => vec![span(min_ns), span(max_ns)],
