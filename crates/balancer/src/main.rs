@@ -1,1 +1,34 @@
-fn main() {}
+//! The balancer: a streaming reverse proxy whose every choice is made by one dispatcher.
+
+mod admin;
+mod cli;
+mod clock;
+mod core;
+mod counts;
+mod event_log;
+mod polls;
+mod proxy;
+mod replay;
+mod serve;
+mod settings;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Some(Command::Strategies { json }) => replay::print_strategies(json),
+        Some(Command::Replay { events, json }) => replay::replay(&events, json),
+        Some(Command::Healthcheck { url }) => serve::healthcheck(&url),
+        None => serve::serve(&cli.serve),
+    };
+    match done {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::from(1)
+        }
+    }
+}

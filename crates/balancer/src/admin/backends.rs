@@ -1,0 +1,229 @@
+//! `/api/backends` and `/api/reports`.
+
+use super::{Refused, bad, read};
+use crate::core::{Core, State};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State as FromState};
+use axum::http::StatusCode;
+use schema::report::{Report, Source};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use strategies::{BackendId, PoolError};
+
+/// One backend as the API shows it.
+#[derive(Serialize)]
+pub(super) struct View {
+    name: String,
+    url: String,
+    weight: u32,
+    cores: f64,
+    memory_gb: f64,
+    state: &'static str,
+    in_flight: u32,
+    active_requests: Option<u32>,
+    mean_latency_ms_last_50: Option<f64>,
+    stats_age_ms: Option<f64>,
+    cpu_percent: Option<f64>,
+    memory_mib: Option<f64>,
+    picks: u64,
+    ok: u64,
+    errors: u64,
+    cancelled: u64,
+    latency_ms_recent: Option<f64>,
+    polls: u64,
+    polls_failed: u64,
+    connections_opened: u64,
+    connections_reused: u64,
+}
+
+/// Every member, position order.
+pub(super) fn views(state: &State) -> Vec<View> {
+    let view = |b: &strategies::Backend| {
+        let known = state.dispatcher.candidate(b);
+        let counts = state.counts.peek(b.id);
+        let usage = b.report(Source::Docker).or_else(|| b.newest_stats());
+        View {
+            name: b.name.to_string(),
+            url: b.url.to_string(),
+            weight: b.weight,
+            cores: b.cores,
+            memory_gb: b.memory_mib / 1024.0,
+            state: match (b.draining, b.ejected_until) {
+                (true, _) => "draining",
+                (false, Some(_)) => "ejected",
+                (false, None) => "up",
+            },
+            in_flight: b.in_flight,
+            active_requests: known.active,
+            mean_latency_ms_last_50: known.mean_latency_50_ms,
+            stats_age_ms: known.age_ns.map(|ns| ns as f64 / 1e6),
+            cpu_percent: usage.and_then(|r| r.cpu_percent),
+            memory_mib: usage.and_then(|r| r.memory_used_mib),
+            picks: counts.picks,
+            ok: counts.ok,
+            errors: counts.errors(),
+            cancelled: counts.cancelled,
+            latency_ms_recent: counts.recent_mean_ms(),
+            polls: counts.polls,
+            polls_failed: counts.polls_failed,
+            connections_opened: counts.connections_opened,
+            connections_reused: counts.connections_reused,
+        }
+    };
+    state.dispatcher.backends().members().map(view).collect()
+}
+
+pub(super) async fn list(FromState(core): FromState<Arc<Core>>) -> Json<Vec<View>> {
+    Json(views(&core.lock()))
+}
+
+/// A backend to add, as the API takes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    name: Option<String>,
+    url: String,
+    weight: Option<u32>,
+    cores: Option<f64>,
+    memory_gb: Option<f64>,
+}
+
+impl New {
+    /// The same text the command line reads, so that both have one set of rules.
+    fn spelling(&self) -> String {
+        let mut text = format!("url={}", self.url);
+        let mut put = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                text.push_str(&format!(",{key}={value}"));
+            }
+        };
+        put("name", self.name.clone());
+        put("weight", self.weight.map(|v| v.to_string()));
+        put("cores", self.cores.map(|v| v.to_string()));
+        put("memory-gb", self.memory_gb.map(|v| v.to_string()));
+        text
+    }
+}
+
+pub(super) async fn add(
+    FromState(core): FromState<Arc<Core>>,
+    body: Bytes,
+) -> Result<(StatusCode, Json<Vec<View>>), Refused> {
+    let new: New = read(&body)?;
+    let new = crate::cli::parse_backend(&new.spelling()).map_err(bad)?;
+    let mut state = core.lock();
+    state.add(&new).map_err(refused)?;
+    Ok((StatusCode::CREATED, Json(views(&state))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    weight: u32,
+}
+
+pub(super) async fn change(
+    FromState(core): FromState<Arc<Core>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Json<Vec<View>>, Refused> {
+    let change: Change = read(&body)?;
+    with(&core, &name, |state, id| {
+        state.set_weight(id, change.weight)
+    })
+}
+
+pub(super) async fn remove(
+    FromState(core): FromState<Arc<Core>>,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<View>>, Refused> {
+    with(&core, &name, State::remove)
+}
+
+pub(super) async fn drain(
+    FromState(core): FromState<Arc<Core>>,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<View>>, Refused> {
+    with(&core, &name, State::drain)
+}
+
+pub(super) async fn undrain(
+    FromState(core): FromState<Arc<Core>>,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<View>>, Refused> {
+    with(&core, &name, State::undrain)
+}
+
+/// One engine report: CPU and memory of a backend.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineReport {
+    backend: String,
+    cpu_percent: Option<f64>,
+    memory_used_bytes: Option<u64>,
+}
+
+pub(super) async fn reports(
+    FromState(core): FromState<Arc<Core>>,
+    body: Bytes,
+) -> Result<StatusCode, Refused> {
+    let reports: Vec<EngineReport> = read(&body)?;
+    let mut state = core.lock();
+    // All or nothing: a report for an unknown backend takes none of the others in.
+    let mut ids = Vec::with_capacity(reports.len());
+    for (i, report) in reports.iter().enumerate() {
+        if report
+            .cpu_percent
+            .is_some_and(|v| !v.is_finite() || v < 0.0)
+        {
+            return Err(bad(format!("[{i}].cpu_percent: must be 0 or more")));
+        }
+        ids.push(find(&state, &report.backend)?);
+    }
+    for (id, given) in ids.into_iter().zip(reports) {
+        let report = Report {
+            cpu_percent: given.cpu_percent,
+            memory_used_mib: given.memory_used_bytes.map(|b| b as f64 / 1_048_576.0),
+            ..Report::empty(Source::Docker, 0)
+        };
+        state.report(id, None, report);
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn with(
+    core: &Core,
+    name: &str,
+    change: impl FnOnce(&mut State, BackendId) -> Result<(), PoolError>,
+) -> Result<Json<Vec<View>>, Refused> {
+    let mut state = core.lock();
+    let id = find(&state, name)?;
+    change(&mut state, id).map_err(refused)?;
+    Ok(Json(views(&state)))
+}
+
+fn find(state: &State, name: &str) -> Result<BackendId, Refused> {
+    state.named(name).map(|b| b.id).ok_or_else(|| {
+        let known: Vec<_> = state
+            .dispatcher
+            .backends()
+            .members()
+            .map(|b| &*b.name)
+            .collect();
+        let text = format!(
+            "no backend is called \"{}\"; known: {}",
+            schema::problem::printable(name),
+            known.join(", ")
+        );
+        Refused(StatusCode::NOT_FOUND, text)
+    })
+}
+
+fn refused(e: PoolError) -> Refused {
+    let status = match e {
+        PoolError::DuplicateName(_) => StatusCode::CONFLICT,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    Refused(status, e.to_string())
+}

@@ -1,0 +1,190 @@
+//! `/metrics` in the OpenMetrics text form, made from the counters at every call.
+
+use crate::core::Core;
+use crate::counts::PICK_BUCKETS_NS;
+use std::fmt::Write;
+
+/// The page.
+pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
+    let state = core.lock();
+    let mut out = String::with_capacity(8192);
+    let counts = &state.counts;
+    family(
+        &mut out,
+        "plumbline_requests_received",
+        "counter",
+        "Requests whose head was read.",
+    )?;
+    writeln!(out, "plumbline_requests_received_total {}", counts.received)?;
+    family(
+        &mut out,
+        "plumbline_heads_rejected",
+        "counter",
+        "Heads the HTTP library refused.",
+    )?;
+    writeln!(
+        out,
+        "plumbline_heads_rejected_total {}",
+        counts.head_rejected
+    )?;
+    family(
+        &mut out,
+        "plumbline_answers",
+        "counter",
+        "Answers begun, by reason.",
+    )?;
+    for (reason, n) in &counts.by_reason {
+        writeln!(out, "plumbline_answers_total{{reason=\"{reason}\"}} {n}")?;
+    }
+    family(
+        &mut out,
+        "plumbline_event_log_lines_lost",
+        "counter",
+        "Lines that were not written.",
+    )?;
+    writeln!(
+        out,
+        "plumbline_event_log_lines_lost_total {}",
+        state.log_lines_lost()
+    )?;
+    pick_time(&mut out, counts)?;
+    let members: Vec<_> = state
+        .dispatcher
+        .backends()
+        .members()
+        .map(|b| (b, counts.peek(b.id)))
+        .collect();
+    family(
+        &mut out,
+        "plumbline_in_flight",
+        "gauge",
+        "Dispatched and not yet answered.",
+    )?;
+    for (b, _) in &members {
+        writeln!(
+            out,
+            "plumbline_in_flight{{backend=\"{}\"}} {}",
+            b.name, b.in_flight
+        )?;
+    }
+    family(
+        &mut out,
+        "plumbline_eligible",
+        "gauge",
+        "1 if the backend may be picked.",
+    )?;
+    for (b, _) in &members {
+        let up = u8::from(b.is_available());
+        writeln!(out, "plumbline_eligible{{backend=\"{}\"}} {up}", b.name)?;
+    }
+    family(
+        &mut out,
+        "plumbline_attempts",
+        "counter",
+        "Dispatches that ended, by outcome.",
+    )?;
+    for (b, c) in &members {
+        let outcomes = [
+            ("ok", c.ok),
+            ("error", c.error),
+            ("timeout", c.timeout),
+            ("refused", c.refused),
+            ("cancelled", c.cancelled),
+        ];
+        for (outcome, n) in outcomes {
+            let name = &b.name;
+            writeln!(
+                out,
+                "plumbline_attempts_total{{backend=\"{name}\",outcome=\"{outcome}\"}} {n}"
+            )?;
+        }
+    }
+    family(&mut out, "plumbline_picks", "counter", "Picks.")?;
+    for (b, c) in &members {
+        writeln!(
+            out,
+            "plumbline_picks_total{{backend=\"{}\"}} {}",
+            b.name, c.picks
+        )?;
+    }
+    family(
+        &mut out,
+        "plumbline_latency_seconds",
+        "summary",
+        "Last byte minus dispatch, ok answers.",
+    )?;
+    for (b, c) in &members {
+        writeln!(
+            out,
+            "plumbline_latency_seconds_sum{{backend=\"{}\"}} {}",
+            b.name,
+            c.latency_sum_s()
+        )?;
+        writeln!(
+            out,
+            "plumbline_latency_seconds_count{{backend=\"{}\"}} {}",
+            b.name, c.ok
+        )?;
+    }
+    family(
+        &mut out,
+        "plumbline_upstream_connections",
+        "counter",
+        "Connections used, by kind.",
+    )?;
+    for (b, c) in &members {
+        for (kind, n) in [
+            ("opened", c.connections_opened),
+            ("reused", c.connections_reused),
+        ] {
+            let name = &b.name;
+            writeln!(
+                out,
+                "plumbline_upstream_connections_total{{backend=\"{name}\",kind=\"{kind}\"}} {n}"
+            )?;
+        }
+    }
+    family(
+        &mut out,
+        "plumbline_polls",
+        "counter",
+        "Statistics polls, by result.",
+    )?;
+    for (b, c) in &members {
+        for (result, n) in [("ok", c.polls), ("failed", c.polls_failed)] {
+            writeln!(
+                out,
+                "plumbline_polls_total{{backend=\"{}\",result=\"{result}\"}} {n}",
+                b.name
+            )?;
+        }
+    }
+    out.push_str("# EOF\n");
+    Ok(out)
+}
+
+fn family(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
+
+fn pick_time(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result {
+    family(
+        out,
+        "plumbline_pick_seconds",
+        "histogram",
+        "How long picks took.",
+    )?;
+    let mut below = 0;
+    for (bound, n) in PICK_BUCKETS_NS.iter().zip(counts.pick_time.buckets) {
+        below += n;
+        let seconds = *bound as f64 / 1e9;
+        writeln!(
+            out,
+            "plumbline_pick_seconds_bucket{{le=\"{seconds}\"}} {below}"
+        )?;
+    }
+    let (count, sum_s) = (counts.pick_time.count, counts.pick_time.sum_ns as f64 / 1e9);
+    writeln!(out, "plumbline_pick_seconds_bucket{{le=\"+Inf\"}} {count}")?;
+    writeln!(out, "plumbline_pick_seconds_sum {sum_s}")?;
+    writeln!(out, "plumbline_pick_seconds_count {count}")
+}

@@ -1,0 +1,259 @@
+//! The command line.
+
+use crate::settings::Protection;
+use clap::{Args, Parser, Subcommand};
+use schema::problem::{Problem, nearest};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use strategies::{NewBackend, Spec};
+
+/// Reverse proxy with every load-balancing strategy of the testbed.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  balancer --listen 127.0.0.1:8080 --admin 127.0.0.1:8081 --strategy smooth-weighted-round-robin \\
+    --backend name=a,url=http://127.0.0.1:9001,weight=4,cores=4,memory-gb=12 \\
+    --backend name=b,url=http://127.0.0.1:9002,weight=3,cores=3,memory-gb=9 \\
+    --backend name=c,url=http://127.0.0.1:9003,weight=2,cores=2,memory-gb=6
+  balancer strategies
+  balancer replay results/NAME/events/b01-1.jsonl
+  curl -X PUT -d '{\"strategy\":\"least-request\"}' http://127.0.0.1:8081/api/strategy"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// What else it can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the strategies with their parameters.
+    Strategies {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Feed an event log to a fresh dispatcher and compare every pick; exit 1 on a difference.
+    Replay {
+        /// Event logs.
+        #[arg(required = true)]
+        events: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask a running balancer whether it is ready; exit 0 or 1.
+    Healthcheck {
+        /// Its admin address.
+        #[arg(long, default_value = "http://127.0.0.1:8081")]
+        url: String,
+    },
+}
+
+/// Serving traffic.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where traffic comes in.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    pub(crate) listen: SocketAddr,
+    /// Where the admin API and the live page listen.
+    #[arg(long, default_value = "127.0.0.1:8081", value_name = "ADDR")]
+    pub(crate) admin: SocketAddr,
+    /// Allow an admin address beyond loopback without a token.
+    #[arg(long)]
+    pub(crate) admin_open: bool,
+    /// name=a,url=http://HOST:PORT,weight=4,cores=4,memory-gb=12 (repeat; url is required).
+    #[arg(long = "backend", value_name = "SPEC", value_parser = parse_backend)]
+    pub(crate) backends: Vec<NewBackend>,
+    /// Strategy with its parameters, `name:key=value,...`; `balancer strategies` lists them.
+    #[arg(long, default_value = "smooth-weighted-round-robin", value_name = "S", value_parser = parse_strategy)]
+    pub(crate) strategy: Spec,
+    /// How often each worker's /stats is read.
+    #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
+    pub(crate) stats_interval: Duration,
+    /// `plain` compares strategies; `guarded` adds the protections.
+    #[arg(long, value_enum, default_value = "guarded")]
+    pub(crate) protection: Protection,
+    /// Write every call of the dispatcher to this file (JSON lines).
+    #[arg(long, value_name = "F")]
+    pub(crate) event_log: Option<PathBuf>,
+    /// Root seed of every draw.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Threads of the proxy; default: one per core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+}
+
+fn parse_strategy(text: &str) -> Result<Spec, String> {
+    text.parse()
+        .map_err(|e: strategies::registry::SpecError| e.to_string())
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = schema::duration::parse(text)?;
+    let allowed = Duration::from_millis(1)..=Duration::from_secs(600);
+    if allowed.contains(&interval) {
+        Ok(interval)
+    } else {
+        Err(format!(
+            "the interval must be between 1ms and 10min, got {text}"
+        ))
+    }
+}
+
+const KEYS: [&str; 5] = ["name", "url", "weight", "cores", "memory-gb"];
+
+/// Reads `name=a,url=http://H:P,weight=4,cores=4,memory-gb=12`.
+pub(crate) fn parse_backend(text: &str) -> Result<NewBackend, String> {
+    let problem = |key: &str, value: &str, what: &str| Problem::new(key, value, what);
+    let mut name = None;
+    let mut url = None;
+    let mut weight: u32 = 1;
+    let mut cores: f64 = 1.0;
+    let mut memory_gb: f64 = 1.0;
+    let mut seen: Vec<&str> = Vec::new();
+    for pair in text.split(',') {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            problem("backend", pair, "is not key=value")
+                .allowed(KEYS.join(", "))
+                .to_string()
+        })?;
+        if seen.contains(&key) {
+            return Err(problem(key, value, "is given twice").to_string());
+        }
+        seen.push(key);
+        match key {
+            "name" => name = Some(parse_name(value)?),
+            "url" => url = Some(parse_url(value)?),
+            "weight" => {
+                weight = value
+                    .parse()
+                    .ok()
+                    .filter(|w| (1..=65_535).contains(w))
+                    .ok_or_else(|| {
+                        problem(key, value, "is no weight")
+                            .allowed("1 to 65535")
+                            .to_string()
+                    })?;
+            }
+            "cores" => cores = parse_positive(key, value, 1024.0)?,
+            "memory-gb" => memory_gb = parse_positive(key, value, 65_536.0)?,
+            _ => {
+                let hint =
+                    nearest(key, KEYS).map_or(String::new(), |k| format!("did you mean {k}?"));
+                let unknown = problem(key, value, "unknown key")
+                    .allowed(KEYS.join(", "))
+                    .next(hint);
+                return Err(unknown.to_string());
+            }
+        }
+    }
+    let url = url.ok_or_else(|| {
+        problem("backend", text, "has no url")
+            .next("add url=http://HOST:PORT")
+            .to_string()
+    })?;
+    let name = name.unwrap_or_else(|| url.trim_start_matches("http://").to_string());
+    Ok(NewBackend {
+        name,
+        url,
+        weight,
+        cores,
+        memory_mib: memory_gb * 1024.0,
+    })
+}
+
+fn parse_name(value: &str) -> Result<String, String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    if (1..=64).contains(&value.len()) && value.chars().all(fine) {
+        return Ok(value.to_string());
+    }
+    let allowed = "1 to 64 of letters, digits, . _ : -";
+    Err(Problem::new("name", value, "is no backend name")
+        .allowed(allowed)
+        .to_string())
+}
+
+fn parse_positive(key: &str, value: &str, most: f64) -> Result<f64, String> {
+    let number: Option<f64> = value.parse().ok().filter(|v: &f64| *v > 0.0 && *v <= most);
+    number.ok_or_else(|| {
+        let problem = Problem::new(key, value, "is out of bounds");
+        problem
+            .allowed(format!("above 0, up to {most}"))
+            .to_string()
+    })
+}
+
+/// `http://HOST:PORT` without path, query or user.
+fn parse_url(value: &str) -> Result<String, String> {
+    let refuse = |what: &str| {
+        let problem = Problem::new("url", value, what).allowed("http://HOST:PORT");
+        Err(problem.to_string())
+    };
+    let Ok(uri) = value.parse::<http::Uri>() else {
+        return refuse("is no URL");
+    };
+    if uri.scheme_str() != Some("http") {
+        return refuse("must begin with http://");
+    }
+    let Some(authority) = uri.authority() else {
+        return refuse("has no host");
+    };
+    let (Some(port), false) = (authority.port_u16(), authority.host().is_empty()) else {
+        return refuse("needs a host and a port between 1 and 65535");
+    };
+    if port == 0 || authority.as_str().contains('@') {
+        return refuse("needs a host and a port between 1 and 65535");
+    }
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+        return refuse("must not have a path");
+    }
+    Ok(format!("http://{}", authority.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_backend;
+
+    #[test]
+    fn a_backend_is_read_with_its_defaults() {
+        let full = parse_backend("name=a,url=http://h:1,weight=4,cores=4,memory-gb=12").unwrap();
+        assert_eq!(
+            (full.name.as_str(), full.weight, full.memory_mib),
+            ("a", 4, 12.0 * 1024.0)
+        );
+        let bare = parse_backend("url=http://127.0.0.1:9001/").unwrap();
+        assert_eq!((bare.name.as_str(), bare.weight), ("127.0.0.1:9001", 1));
+        assert_eq!(bare.url, "http://127.0.0.1:9001");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_backend_is_named() {
+        for (text, part) in [
+            ("name=a", "has no url"),
+            ("name=a,url=ftp://h:1", "http://"),
+            ("url=http://h", "port"),
+            ("url=http://h:0", "port"),
+            ("url=http://h:99999", "port"),
+            ("url=http://h:1/path", "path"),
+            ("url=http://h:1,weight=0", "1 to 65535"),
+            ("url=http://h:1,weight=-1", "1 to 65535"),
+            ("url=http://h:1,cores=0", "above 0"),
+            ("url=http://h:1,cores=NaN", "above 0"),
+            ("url=http://h:1,wieght=2", "did you mean weight"),
+            ("url=http://h:1,url=http://h:2", "twice"),
+            ("name=,url=http://h:1", "name"),
+            ("", "key=value"),
+        ] {
+            let error = parse_backend(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The dispatcher behind its lock: every call is made, counted and logged here, in one order.
+
+use crate::clock::Clock;
+use crate::counts::Counts;
+use crate::event_log::EventLog;
+use schema::decision::Decision;
+use schema::event::{Event, PoolChange, SCHEMA};
+use schema::load_report::LoadReport;
+use schema::report::{Report, Source};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+use strategies::classes::Classes;
+use strategies::{
+    Answer, Backend, BackendId, Dispatch, Dispatcher, NewBackend, PollMark, PoolError, Request,
+    Spec, Status,
+};
+
+/// What the lock guards.
+pub(crate) struct State {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) counts: Counts,
+    pub(crate) clock: Clock,
+    /// Grows with every reset: what was begun before belongs to another run.
+    pub(crate) epoch: u64,
+    classes: Classes,
+    log: Option<EventLog>,
+    protection: &'static str,
+    key_header: Option<String>,
+}
+
+/// The decision of the whole process.
+pub(crate) struct Core {
+    state: Mutex<State>,
+}
+
+/// One attempt, as the proxy knows it.
+pub(crate) struct Attempt<'a> {
+    pub(crate) request_id: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) url: &'a str,
+    pub(crate) client: IpAddr,
+    pub(crate) headers: &'a http::HeaderMap,
+    pub(crate) body_len: u64,
+    pub(crate) number: u32,
+    pub(crate) tried: &'a [BackendId],
+    pub(crate) cost_mi: Option<f64>,
+}
+
+/// What a pick decided, and the record of what was known then.
+pub(crate) struct Picked {
+    pub(crate) ticket: Ticket,
+    pub(crate) name: Arc<str>,
+    /// Base URL, `http://HOST:PORT`.
+    pub(crate) url: Arc<str>,
+    pub(crate) decision: Decision,
+}
+
+impl Core {
+    pub(crate) fn new(
+        dispatcher: Dispatcher,
+        log: Option<EventLog>,
+        protection: &'static str,
+    ) -> Arc<Self> {
+        let mut state = State {
+            key_header: dispatcher.spec().key_header(),
+            dispatcher,
+            counts: Counts::default(),
+            clock: Clock::start(),
+            epoch: 0,
+            classes: Classes::default(),
+            log,
+            protection,
+        };
+        state.log_start();
+        Arc::new(Self {
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Takes the lock. Never held across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock is a broken rule of the core; going on would hide it.
+        self.state.lock().expect("the dispatcher's lock is sound")
+    }
+
+    /// Chooses and dispatches; `None` if nothing is eligible.
+    pub(crate) fn pick(self: &Arc<Self>, attempt: &Attempt<'_>) -> Option<Picked> {
+        let mut state = self.lock();
+        let (dispatch, decision) = state.pick(attempt)?;
+        let backend = state.dispatcher.backends().get(dispatch.backend)?;
+        let (name, url) = (Arc::clone(&backend.name), Arc::clone(&backend.url));
+        Some(Picked {
+            ticket: Ticket::new(Arc::clone(self), dispatch),
+            name,
+            url,
+            decision,
+        })
+    }
+}
+
+impl State {
+    fn pick(&mut self, attempt: &Attempt<'_>) -> Option<(Dispatch, Decision)> {
+        let now = self.clock.now();
+        let key_header = self
+            .key_header
+            .as_ref()
+            .and_then(|name| attempt.headers.get(name.as_str()))
+            .and_then(|v| v.to_str().ok());
+        let request = Request {
+            id: attempt.request_id,
+            method: attempt.method,
+            url: attempt.url,
+            class: self.classes.class_of(attempt.method, attempt.url),
+            client: Some(attempt.client),
+            key_header,
+            body_len: attempt.body_len,
+            attempt: attempt.number,
+            tried: attempt.tried,
+            cost_mi: attempt.cost_mi,
+            dispatch: 0,
+        };
+        let started = Instant::now();
+        let dispatch = self.dispatcher.pick(now, &request);
+        let pick_ns = started.elapsed().as_nanos() as u64;
+        self.counts.pick_time.record(pick_ns);
+        if self.log.is_some() {
+            self.log_pick(&request, dispatch.as_ref(), pick_ns);
+        }
+        let dispatch = dispatch?;
+        let decision = self.decision(&dispatch, attempt.number, pick_ns);
+        self.counts.of(dispatch.backend).picks += 1;
+        Some((dispatch, decision))
+    }
+
+    fn decision(&self, dispatch: &Dispatch, attempt: u32, pick_ns: u64) -> Decision {
+        let mut decision = Decision {
+            strategy: Some(self.dispatcher.spec().to_string()),
+            attempts: Some(attempt + 1),
+            pick_ns: Some(pick_ns),
+            in_flight: Some(dispatch.in_flight_before),
+            ..Decision::default()
+        };
+        if let Some(backend) = self.dispatcher.backends().get(dispatch.backend) {
+            let known = self.dispatcher.candidate(backend);
+            decision.container = Some(backend.name.to_string());
+            decision.cores = Some(backend.cores);
+            decision.memory_gb = Some(backend.memory_mib / 1024.0);
+            decision.active_requests = known.active;
+            decision.mean_latency_ms_last_50 = known.mean_latency_50_ms;
+            decision.stats_age_ms = known.age_ns.map(|ns| ns as f64 / 1e6);
+            let usage = backend
+                .report(Source::Docker)
+                .or_else(|| backend.newest_stats());
+            decision.cpu_percent = usage.and_then(|r| r.cpu_percent);
+            decision.memory_mib = usage.and_then(|r| r.memory_used_mib);
+        }
+        decision
+    }
+
+    fn log_pick(&mut self, request: &Request<'_>, dispatch: Option<&Dispatch>, pick_ns: u64) {
+        let entry = self.dispatcher.spec().entry();
+        // Query values are the client's; they are kept only where the pick depends on them.
+        let url = match request.url.split_once('?') {
+            Some((path, _)) if !entry.needs_key => path,
+            _ => request.url,
+        };
+        let mut candidates: Vec<_> = self.dispatcher.candidates().collect();
+        if let Some(dispatch) = dispatch {
+            // The record is of the moment before the dispatch raised the count.
+            for candidate in candidates.iter_mut().filter(|c| c.id == dispatch.backend.0) {
+                candidate.in_flight = dispatch.in_flight_before;
+                candidate.sent_since = candidate.sent_since.map(|n| n.saturating_sub(1));
+            }
+        }
+        let event = Event::Pick {
+            t_ns: self.dispatcher.now().as_nanos(),
+            dispatch: dispatch.map(|d| d.id),
+            request_id: request.id.to_string(),
+            method: request.method.to_string(),
+            url: url.to_string(),
+            class: request.class,
+            client: request.client.map(|c| c.to_string()),
+            key_header: request.key_header.map(str::to_string),
+            body_len: request.body_len,
+            attempt: request.attempt,
+            tried: request.tried.iter().map(|id| id.0).collect(),
+            cost_mi: request.cost_mi.filter(|_| entry.needs_cost),
+            backend: dispatch.map(|d| d.backend.0),
+            candidates,
+            pick_ns,
+        };
+        self.log(event);
+    }
+
+    fn respond(&mut self, dispatch: &Dispatch, answer: &Answer, queue_wait_ns: Option<u64>) {
+        let now = self.clock.now();
+        let outcome = match self.dispatcher.respond(now, dispatch.id, answer) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                tracing::error!("{e}");
+                return;
+            }
+        };
+        self.counts.of(dispatch.backend).answered(&outcome);
+        let t_ns = self.dispatcher.now().as_nanos();
+        self.log(Event::Response {
+            t_ns,
+            dispatch: dispatch.id,
+            backend: dispatch.backend.0,
+            status: outcome.status,
+            http_status: outcome.http_status,
+            latency_ns: outcome.latency_ns,
+            ttfb_ns: answer.ttfb_ns,
+            retry_after_ns: outcome.retry_after_ns,
+            service_time_ns: outcome.service_time_ns,
+            queue_wait_ns,
+        });
+    }
+
+    /// The mark of a poll that leaves now.
+    pub(crate) fn mark_poll(&mut self, id: BackendId) -> Option<PollMark> {
+        let now = self.clock.now();
+        self.dispatcher.mark_poll(now, id)
+    }
+
+    /// Takes a report in, if its backend is still a member and it is news.
+    pub(crate) fn report(&mut self, id: BackendId, mark: Option<PollMark>, report: Report) {
+        let now = self.clock.now();
+        let stored = match self.dispatcher.report(now, id, mark, report) {
+            Ok(Some(stored)) => stored.clone(),
+            Ok(None) | Err(_) => return,
+        };
+        let t_ns = self.dispatcher.now().as_nanos();
+        self.log(Event::Stats {
+            t_ns,
+            backend: id.0,
+            report: stored,
+        });
+    }
+
+    /// A request that ends without any dispatch.
+    pub(crate) fn unserved(&mut self, request_id: &str, reason: &str, http_status: Option<u16>) {
+        let t_ns = self.clock.now().as_nanos();
+        self.log(Event::Unserved {
+            t_ns,
+            request_id: request_id.to_string(),
+            reason: reason.to_string(),
+            http_status,
+        });
+    }
+
+    /// Adds a member.
+    pub(crate) fn add(&mut self, new: &NewBackend) -> Result<BackendId, PoolError> {
+        let now = self.clock.now();
+        let id = self.dispatcher.add(now, new)?;
+        let member = self.dispatcher.members().into_iter().find(|m| m.id == id.0);
+        if let Some(member) = member {
+            self.log_change(PoolChange::Add(member));
+        }
+        Ok(id)
+    }
+
+    /// Removes a member; its late responses are still accounted.
+    pub(crate) fn remove(&mut self, id: BackendId) -> Result<(), PoolError> {
+        let now = self.clock.now();
+        self.dispatcher.remove(now, id)?;
+        self.log_change(PoolChange::Remove { id: id.0 });
+        Ok(())
+    }
+
+    /// Sets a member's weight.
+    pub(crate) fn set_weight(&mut self, id: BackendId, weight: u32) -> Result<(), PoolError> {
+        let now = self.clock.now();
+        self.dispatcher.set_weight(now, id, weight)?;
+        self.log_change(PoolChange::Weight { id: id.0, weight });
+        Ok(())
+    }
+
+    /// Takes a member out of service.
+    pub(crate) fn drain(&mut self, id: BackendId) -> Result<(), PoolError> {
+        let now = self.clock.now();
+        self.dispatcher.drain(now, id)?;
+        self.log_change(PoolChange::Drain { id: id.0 });
+        Ok(())
+    }
+
+    /// Puts a drained member back into service.
+    pub(crate) fn undrain(&mut self, id: BackendId) -> Result<(), PoolError> {
+        let now = self.clock.now();
+        self.dispatcher.undrain(now, id)?;
+        self.log_change(PoolChange::Undrain { id: id.0 });
+        Ok(())
+    }
+
+    /// Changes the strategy live; what the old one learned is gone.
+    pub(crate) fn set_strategy(&mut self, spec: &Spec) -> Result<(), PoolError> {
+        let now = self.clock.now();
+        self.dispatcher.set_strategy(now, spec)?;
+        self.key_header = spec.key_header();
+        let t_ns = self.dispatcher.now().as_nanos();
+        self.log(Event::Strategy {
+            t_ns,
+            strategy: spec.to_string(),
+        });
+        Ok(())
+    }
+
+    /// A new run: fresh dispatcher, counters and time 0; the log goes on in `file`, if given.
+    pub(crate) fn reset(
+        &mut self,
+        spec: Option<&Spec>,
+        seed: Option<u64>,
+        file: Option<&str>,
+    ) -> Result<(), ResetError> {
+        let fresh = self
+            .dispatcher
+            .fresh(spec, seed)
+            .map_err(ResetError::Pool)?;
+        if let Some(name) = file {
+            let log = self.log.as_mut().ok_or(ResetError::NoLog)?;
+            log.rotate(name).map_err(ResetError::Log)?;
+        }
+        self.dispatcher = fresh;
+        self.key_header = self.dispatcher.spec().key_header();
+        self.counts = Counts::default();
+        self.classes = Classes::default();
+        self.clock = Clock::start();
+        self.epoch += 1;
+        self.log_start();
+        Ok(())
+    }
+
+    /// Event-log lines that could not be written.
+    pub(crate) fn log_lines_lost(&self) -> u64 {
+        self.log.as_ref().map_or(0, EventLog::lost)
+    }
+
+    /// The member called `name`.
+    pub(crate) fn named(&self, name: &str) -> Option<&Backend> {
+        self.dispatcher
+            .backends()
+            .members()
+            .find(|b| &*b.name == name)
+    }
+
+    fn log_start(&mut self) {
+        let options = self.dispatcher.options();
+        let event = Event::Start {
+            schema: SCHEMA.to_string(),
+            strategy: self.dispatcher.spec().to_string(),
+            seed: options.seed,
+            started_unix_ns: self.clock.started_unix_ns(),
+            poll_interval_ns: options.context.poll_interval_ns,
+            protection: self.protection.to_string(),
+            slow_start_ns: options.slow_start_ns,
+            members: self.dispatcher.members(),
+        };
+        self.log(event);
+    }
+
+    fn log_change(&mut self, change: PoolChange) {
+        let t_ns = self.dispatcher.now().as_nanos();
+        self.log(Event::Backends { t_ns, change });
+    }
+
+    fn log(&mut self, event: Event) {
+        if let Some(log) = &mut self.log {
+            log.push(event);
+        }
+    }
+}
+
+/// Why a reset was refused; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResetError {
+    #[error("{0}")]
+    Pool(PoolError),
+    #[error("event_log: the balancer was started without --event-log; start it with one")]
+    NoLog,
+    #[error("event_log: cannot create the file: {0}")]
+    Log(std::io::Error),
+}
+
+/// What a worker told about itself with its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Time the request waited there, ns.
+    pub(crate) queue_wait_ns: Option<u64>,
+    /// Its load report.
+    pub(crate) load: Option<LoadReport>,
+}
+
+/// An open dispatch. Dropped without an answer it delivers `cancelled`, so in_flight cannot leak.
+pub(crate) struct Ticket {
+    core: Arc<Core>,
+    dispatch: Dispatch,
+    open: bool,
+}
+
+impl Ticket {
+    fn new(core: Arc<Core>, dispatch: Dispatch) -> Self {
+        Self {
+            core,
+            dispatch,
+            open: true,
+        }
+    }
+
+    /// Whom it was dispatched to.
+    pub(crate) fn backend(&self) -> BackendId {
+        self.dispatch.backend
+    }
+
+    /// Delivers the outcome.
+    pub(crate) fn finish(mut self, answer: &Answer, told: &Told) {
+        self.open = false;
+        let mut state = self.core.lock();
+        state.respond(&self.dispatch, answer, told.queue_wait_ns);
+        // True at this moment: right after in_flight was lowered.
+        if let Some(load) = &told.load {
+            state.report(self.dispatch.backend, None, load.to_report(0));
+        }
+    }
+
+    /// Delivers an outcome without any answer.
+    pub(crate) fn fail(self, status: Status) {
+        self.finish(&Answer::new(status), &Told::default());
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.open {
+            self.core
+                .lock()
+                .respond(&self.dispatch, &Answer::cancelled(), None);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the balancer counted since start or reset, for the admin pages.
+
+use strategies::{BackendId, Outcome, Status};
+
+/// Latencies kept per backend for the mean on the admin pages.
+const RECENT: usize = 50;
+/// Upper bounds of the pick-time buckets, ns.
+pub(crate) const PICK_BUCKETS_NS: [u64; 8] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000];
+
+/// Counters of the whole process.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) received: u64,
+    pub(crate) head_rejected: u64,
+    pub(crate) by_reason: std::collections::BTreeMap<&'static str, u64>,
+    pub(crate) pick_time: PickTime,
+    by_backend: Vec<BackendCounts>,
+}
+
+impl Counts {
+    /// Counters of one backend.
+    pub(crate) fn of(&mut self, id: BackendId) -> &mut BackendCounts {
+        if self.by_backend.len() <= id.index() {
+            self.by_backend
+                .resize_with(id.index() + 1, BackendCounts::default);
+        }
+        &mut self.by_backend[id.index()]
+    }
+
+    /// Counters of one backend, all zero if it was never picked.
+    pub(crate) fn peek(&self, id: BackendId) -> BackendCounts {
+        self.by_backend.get(id.index()).cloned().unwrap_or_default()
+    }
+}
+
+/// Counters of one backend.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BackendCounts {
+    pub(crate) picks: u64,
+    pub(crate) ok: u64,
+    pub(crate) error: u64,
+    pub(crate) timeout: u64,
+    pub(crate) refused: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) connections_opened: u64,
+    pub(crate) connections_reused: u64,
+    pub(crate) polls: u64,
+    pub(crate) polls_failed: u64,
+    latency_sum_ms: f64,
+    recent_ms: std::collections::VecDeque<f64>,
+}
+
+impl BackendCounts {
+    /// Counts one outcome.
+    pub(crate) fn answered(&mut self, outcome: &Outcome) {
+        match outcome.status {
+            Status::Ok => self.ok += 1,
+            Status::Error => self.error += 1,
+            Status::Timeout => self.timeout += 1,
+            Status::Refused => self.refused += 1,
+            Status::Cancelled => self.cancelled += 1,
+        }
+        if outcome.status == Status::Ok {
+            let ms = outcome.latency_ns as f64 / 1e6;
+            self.latency_sum_ms += ms;
+            if self.recent_ms.len() == RECENT {
+                self.recent_ms.pop_front();
+            }
+            self.recent_ms.push_back(ms);
+        }
+    }
+
+    /// Outcomes that count against the backend.
+    pub(crate) fn errors(&self) -> u64 {
+        self.error + self.timeout + self.refused
+    }
+
+    /// Mean latency of the last ok answers, ms.
+    pub(crate) fn recent_mean_ms(&self) -> Option<f64> {
+        let n = self.recent_ms.len();
+        (n > 0).then(|| self.recent_ms.iter().sum::<f64>() / n as f64)
+    }
+
+    /// Sum of the latencies of all ok answers, seconds.
+    pub(crate) fn latency_sum_s(&self) -> f64 {
+        self.latency_sum_ms / 1e3
+    }
+}
+
+/// How long picks took.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PickTime {
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u64,
+    /// Picks within each bound of [`PICK_BUCKETS_NS`], not cumulative; the last holds the rest.
+    pub(crate) buckets: [u64; PICK_BUCKETS_NS.len() + 1],
+}
+
+impl PickTime {
+    /// Counts one pick.
+    pub(crate) fn record(&mut self, ns: u64) {
+        self.count += 1;
+        self.sum_ns += ns;
+        self.buckets[PICK_BUCKETS_NS.partition_point(|bound| *bound < ns)] += 1;
+    }
+}

@@ -1,0 +1,127 @@
+//! Asks every worker for its statistics, each by its own loop, so that a hanging one delays nobody.
+
+use crate::core::Core;
+use schema::report::Source;
+use schema::stats::Stats;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use strategies::BackendId;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::MissedTickBehavior;
+
+/// Largest statistics page that is read, bytes.
+const MAX_STATS_BYTES: usize = 1 << 20;
+/// A worker that does not answer is named in the log this often at most.
+const NAME_UNREACHABLE_EVERY: Duration = Duration::from_secs(10);
+
+/// How polls are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Polling {
+    pub(crate) interval: Duration,
+    pub(crate) timeout: Duration,
+}
+
+impl Polling {
+    /// Polls every `interval`; an answer later than four fifths of it is given up.
+    pub(crate) fn every(interval: Duration) -> Self {
+        Self {
+            interval,
+            timeout: interval.mul_f64(0.8),
+        }
+    }
+}
+
+/// Keeps one loop per member, following the pool as it changes.
+pub(crate) async fn run(core: Arc<Core>, polling: Polling) {
+    let mut loops: BTreeMap<BackendId, AbortHandle> = BTreeMap::new();
+    let mut tasks = JoinSet::new();
+    let mut look = tokio::time::interval(Duration::from_millis(100));
+    loop {
+        look.tick().await;
+        let members: BTreeMap<BackendId, Arc<str>> = {
+            let state = core.lock();
+            state
+                .dispatcher
+                .backends()
+                .members()
+                .map(|b| (b.id, Arc::clone(&b.url)))
+                .collect()
+        };
+        loops.retain(|id, handle| {
+            let stays = members.contains_key(id);
+            if !stays {
+                handle.abort();
+            }
+            stays
+        });
+        for (id, url) in members {
+            loops
+                .entry(id)
+                .or_insert_with(|| tasks.spawn(poll(Arc::clone(&core), id, url, polling)));
+        }
+        while tasks.try_join_next().is_some() {}
+    }
+}
+
+async fn poll(core: Arc<Core>, id: BackendId, url: Arc<str>, polling: Polling) {
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(polling.timeout)
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(1)
+        .build();
+    let client = match client {
+        Ok(client) => client,
+        Err(e) => {
+            tracing::error!("polls of {url}: {e}");
+            return;
+        }
+    };
+    let page = format!("{url}/stats");
+    let mut ticks = tokio::time::interval(polling.interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut named: Option<tokio::time::Instant> = None;
+    loop {
+        ticks.tick().await;
+        let (epoch, mark) = {
+            let mut state = core.lock();
+            let Some(mark) = state.mark_poll(id) else {
+                return;
+            };
+            (state.epoch, mark)
+        };
+        match fetch(&client, &page).await {
+            Ok(stats) => {
+                let mut state = core.lock();
+                state.counts.of(id).polls += 1;
+                // A poll that left before a reset knows nothing of the new run's counts.
+                if state.epoch == epoch {
+                    state.report(id, Some(mark), stats.to_report(Source::Poll, 0));
+                }
+                if named.take().is_some() {
+                    tracing::info!("{url} answers its statistics page");
+                }
+            }
+            Err(e) => {
+                core.lock().counts.of(id).polls_failed += 1;
+                if named.is_none_or(|at| at.elapsed() >= NAME_UNREACHABLE_EVERY) {
+                    tracing::warn!("{page} does not answer: {e:#}");
+                    named = Some(tokio::time::Instant::now());
+                }
+            }
+        }
+    }
+}
+
+async fn fetch(client: &reqwest::Client, page: &str) -> anyhow::Result<Stats> {
+    let answer = client.get(page).send().await?.error_for_status()?;
+    anyhow::ensure!(
+        answer
+            .content_length()
+            .is_none_or(|n| n <= MAX_STATS_BYTES as u64),
+        "statistics page above {MAX_STATS_BYTES} bytes"
+    );
+    let bytes = answer.bytes().await?;
+    Ok(serde_json::from_slice(&bytes)?)
+}

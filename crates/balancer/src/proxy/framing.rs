@@ -1,0 +1,133 @@
+//! Which requests and answers are refused for their framing, beyond what the HTTP library refuses.
+//!
+//! Two programs that disagree about where a message ends can be played against each other, so
+//! anything ambiguous is refused on both sides.
+
+use crate::settings::MAX_URI_BYTES;
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::{HeaderMap, Method, StatusCode, Version, request};
+
+/// Why a message is refused: the status and the reason header.
+pub(crate) type Refusal = (StatusCode, &'static str);
+
+const BAD: Refusal = (StatusCode::BAD_REQUEST, "bad_request");
+
+/// Checks a request's head.
+pub(crate) fn check_request(head: &request::Parts) -> Result<(), Refusal> {
+    if head.method == Method::CONNECT {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "method"));
+    }
+    let target = head.uri.path_and_query().map_or("", |p| p.as_str());
+    if target.len() > MAX_URI_BYTES {
+        return Err((StatusCode::URI_TOO_LONG, "uri_too_long"));
+    }
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(BAD);
+    };
+    if let Some(authority) = head.uri.authority()
+        && !host
+            .as_bytes()
+            .eq_ignore_ascii_case(authority.as_str().as_bytes())
+    {
+        return Err(BAD);
+    }
+    if head.version < Version::HTTP_11 && head.headers.contains_key(TRANSFER_ENCODING) {
+        return Err(BAD);
+    }
+    if is_ambiguous(&head.headers) {
+        Err(BAD)
+    } else {
+        Ok(())
+    }
+}
+
+/// A body whose length two readers could see differently.
+pub(crate) fn is_ambiguous(headers: &HeaderMap) -> bool {
+    let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let coding = codings.next();
+    let one_chunked = match coding {
+        None => true,
+        Some(value) => {
+            codings.next().is_none() && value.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+    };
+    let plain_length = headers
+        .get(CONTENT_LENGTH)
+        .is_none_or(|v| !v.is_empty() && v.as_bytes().iter().all(u8::is_ascii_digit));
+    lengths > 1 || (lengths == 1 && coding.is_some()) || !one_chunked || !plain_length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_request;
+    use http::{Request, Version};
+
+    fn refused(
+        build: impl FnOnce(http::request::Builder) -> http::request::Builder,
+    ) -> Option<u16> {
+        let (head, ()) = build(Request::builder().uri("/x"))
+            .body(())
+            .unwrap()
+            .into_parts();
+        check_request(&head)
+            .err()
+            .map(|(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn a_request_needs_exactly_one_host_and_an_unambiguous_body() {
+        assert_eq!(refused(|b| b.header("host", "h")), None);
+        assert_eq!(refused(|b| b), Some(400));
+        assert_eq!(
+            refused(|b| b.header("host", "h").header("host", "h")),
+            Some(400)
+        );
+        let host = |b: http::request::Builder| b.header("host", "h");
+        assert_eq!(refused(|b| host(b).header("content-length", "5")), None);
+        assert_eq!(
+            refused(|b| host(b).header("content-length", "+5")),
+            Some(400)
+        );
+        let both = |b| {
+            host(b)
+                .header("content-length", "5")
+                .header("transfer-encoding", "chunked")
+        };
+        assert_eq!(refused(both), Some(400));
+        assert_eq!(
+            refused(|b| host(b).header("transfer-encoding", "chunked")),
+            None
+        );
+        assert_eq!(
+            refused(|b| host(b).header("transfer-encoding", "gzip, chunked")),
+            Some(400)
+        );
+        let twice = |b| {
+            host(b)
+                .header("transfer-encoding", "chunked")
+                .header("transfer-encoding", "chunked")
+        };
+        assert_eq!(refused(twice), Some(400));
+        let old = |b: http::request::Builder| {
+            host(b)
+                .version(Version::HTTP_10)
+                .header("transfer-encoding", "chunked")
+        };
+        assert_eq!(refused(old), Some(400));
+    }
+
+    #[test]
+    fn the_authority_of_an_absolute_target_is_the_host() {
+        let absolute = |b: http::request::Builder| b.uri("http://h:1/x");
+        assert_eq!(refused(|b| absolute(b).header("host", "h:1")), None);
+        assert_eq!(refused(|b| absolute(b).header("host", "other")), Some(400));
+        let connect =
+            |b: http::request::Builder| b.method("CONNECT").uri("h:1").header("host", "h:1");
+        assert_eq!(refused(connect), Some(405));
+        let long =
+            |b: http::request::Builder| b.uri(format!("/{}", "x".repeat(9000))).header("host", "h");
+        assert_eq!(refused(long), Some(414));
+    }
+}

@@ -1,0 +1,108 @@
+//! `balancer strategies` and `balancer replay`.
+
+use anyhow::{Context, bail};
+use schema::event::Event;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use strategies::replay::{Mismatch, Replay, Verdict};
+
+/// Longest line of an event log, bytes.
+const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// Prints the registry.
+pub(crate) fn print_strategies(json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&strategies::registry::describe())?
+        );
+    } else {
+        print!("{}", strategies::registry::table());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replays each log and compares its picks; exit 1 on a difference, 2 if a file is no log.
+pub(crate) fn replay(files: &[PathBuf], json: bool) -> anyhow::Result<ExitCode> {
+    let mut all_equal = true;
+    for file in files {
+        let verdict = match replay_file(file) {
+            Ok(verdict) => verdict,
+            Err(e) => {
+                eprintln!("error: {}: {e:#}", file.display());
+                return Ok(ExitCode::from(2));
+            }
+        };
+        all_equal &= verdict.equal == verdict.picks;
+        if json {
+            let view = serde_json::json!({
+                "file": file, "picks": verdict.picks, "equal": verdict.equal,
+                "mismatch": verdict.first_mismatch.as_ref().map(describe),
+            });
+            println!("{view}");
+        } else {
+            println!(
+                "{}: {} of {} picks equal",
+                file.display(),
+                verdict.equal,
+                verdict.picks
+            );
+            if let Some(mismatch) = &verdict.first_mismatch {
+                println!("  first difference: {}", describe(mismatch));
+            }
+        }
+    }
+    Ok(if all_equal {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn describe(mismatch: &Mismatch) -> String {
+    let name = |id: Option<u32>| id.map_or("nobody".to_string(), |id| format!("backend {id}"));
+    format!(
+        "line {}, request {}: logged {}, replayed {}",
+        mismatch.line,
+        mismatch.request_id,
+        name(mismatch.logged),
+        name(mismatch.replayed)
+    )
+}
+
+fn replay_file(path: &Path) -> anyhow::Result<Verdict> {
+    let mut lines = BufReader::new(File::open(path).context("cannot open")?);
+    let mut line = String::new();
+    let mut replay: Option<Replay> = None;
+    let mut number = 0;
+    loop {
+        line.clear();
+        let read = std::io::Read::take(&mut lines, MAX_LINE_BYTES as u64).read_line(&mut line)?;
+        if read == 0 {
+            break;
+        }
+        number += 1;
+        if !line.ends_with('\n') {
+            if read == MAX_LINE_BYTES {
+                bail!("line {number}: longer than {MAX_LINE_BYTES} bytes");
+            }
+            eprintln!(
+                "warning: {}: line {number} is unfinished and left out",
+                path.display()
+            );
+            break;
+        }
+        let event: Event =
+            serde_json::from_str(&line).with_context(|| format!("line {number}: no event"))?;
+        match &mut replay {
+            None => replay = Some(Replay::start(event)?),
+            Some(replay) => replay.take(event)?,
+        }
+    }
+    match replay {
+        Some(replay) => Ok(replay.verdict().clone()),
+        None => bail!("the file is empty; an event log begins with a start line"),
+    }
+}

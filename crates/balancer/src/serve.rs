@@ -1,0 +1,191 @@
+//! Starting, running and stopping the balancer.
+
+use crate::admin;
+use crate::cli::Serve;
+use crate::core::Core;
+use crate::event_log::EventLog;
+use crate::polls::{self, Polling};
+use crate::proxy::forward::RequestIds;
+use crate::proxy::server::{self, Ending, Shared};
+use crate::settings::Settings;
+use anyhow::Context as _;
+use std::net::{SocketAddr, TcpListener};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use strategies::registry::Context;
+use strategies::{Dispatcher, Options};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Pending connections the kernel keeps for the proxy.
+const BACKLOG: i32 = 4096;
+/// A start waits this long for its workers before it names the missing ones.
+const NAME_UNSEEN_AFTER: Duration = Duration::from_secs(5);
+
+/// Serves until SIGTERM or SIGINT; exit 0 if every request was finished.
+pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
+    if let Err(text) = check(args) {
+        eprintln!("error: {text}");
+        return Ok(ExitCode::from(2));
+    }
+    start_logging();
+    let options = Options {
+        seed: args.seed,
+        context: Context {
+            poll_interval_ns: args.stats_interval.as_nanos() as u64,
+            ..Context::default()
+        },
+        ..Options::default()
+    };
+    let dispatcher = match Dispatcher::new(&args.strategy, &args.backends, options) {
+        Ok(dispatcher) => dispatcher,
+        Err(e) => {
+            eprintln!("error: --backend: {e}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let log = match &args.event_log {
+        Some(path) => Some(
+            EventLog::create(path)
+                .with_context(|| format!("--event-log {}: cannot create", path.display()))?,
+        ),
+        None => None,
+    };
+    let traffic = listen(args.listen).with_context(|| format!("--listen {}", args.listen))?;
+    let admin = listen(args.admin).with_context(|| format!("--admin {}", args.admin))?;
+    let core = Core::new(dispatcher, log, args.protection.name());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(run(args, core, traffic, admin))
+}
+
+/// Refuses what clap cannot see.
+fn check(args: &Serve) -> Result<(), String> {
+    if args.backends.is_empty() {
+        return Err("--backend: none is given; add --backend name=a,url=http://HOST:PORT".into());
+    }
+    if !args.admin.ip().is_loopback() && !args.admin_open {
+        return Err(format!(
+            "--admin: {}: not on loopback; anybody who reaches it could change the balancer \
+             (allowed: 127.0.0.0/8, ::1); add --admin-open if the network is yours alone",
+            args.admin
+        ));
+    }
+    Ok(())
+}
+
+async fn run(
+    args: &Serve,
+    core: Arc<Core>,
+    traffic: TcpListener,
+    admin: TcpListener,
+) -> anyhow::Result<ExitCode> {
+    let (stop, stopped) = watch::channel(false);
+    let threads = args.threads.map_or_else(cores, usize::from);
+    let boot = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_micros();
+    let shared = Shared {
+        core: Arc::clone(&core),
+        settings: Settings::of(args.protection),
+        ids: Arc::new(RequestIds::new(format!("{boot:x}"))),
+        stop: stopped,
+    };
+    let workers = server::start(&traffic, threads, &shared)?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    println!(
+        "balancer listening on http://{} (admin http://{})",
+        traffic.local_addr()?,
+        admin.local_addr()?
+    );
+    drop(traffic);
+    tracing::info!(strategy = %args.strategy, backends = args.backends.len(), threads, "started");
+    let admin = tokio::net::TcpListener::from_std(admin)?;
+    let serving = tokio::spawn(axum::serve(admin, admin::router(Arc::clone(&core))).into_future());
+    let polling = tokio::spawn(polls::run(
+        Arc::clone(&core),
+        Polling::every(args.stats_interval),
+    ));
+    let naming = tokio::spawn(name_unseen(Arc::clone(&core)));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping: running requests are finished, new ones are not taken");
+    stop.send_replace(true);
+    let joined = tokio::task::spawn_blocking(move || {
+        workers
+            .into_iter()
+            .map(|w| w.join().unwrap_or(Ending::Cut))
+            .collect::<Vec<_>>()
+    });
+    let endings = joined.await?;
+    for task in [naming, polling] {
+        task.abort();
+    }
+    serving.abort();
+    let cut = endings.contains(&Ending::Cut);
+    tracing::info!(cut, "stopped");
+    Ok(if cut {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Names the backends that did not answer since start.
+async fn name_unseen(core: Arc<Core>) {
+    tokio::time::sleep(NAME_UNSEEN_AFTER).await;
+    for backend in admin::unseen(&core) {
+        tracing::warn!("backend {backend} has not answered yet; the balancer is not ready");
+    }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    // Lets a restart take the port while old connections fade; never shares it with a live process.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn start_logging() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PLUMBLINE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+/// Asks a running balancer whether it is ready.
+pub(crate) fn healthcheck(url: &str) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_secs(2))
+            .build()?;
+        let answer = client.get(format!("{url}/readyz")).send().await?;
+        let ok = answer.status().is_success();
+        print!("{}", answer.text().await?);
+        Ok(if ok {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(1)
+        })
+    })
+}

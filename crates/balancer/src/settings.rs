@@ -1,0 +1,71 @@
+//! Limits and timeouts of the proxy path, with the reason beside each default.
+
+use std::time::Duration;
+
+/// Which set of protections the balancer runs with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protection {
+    /// One attempt, no limit per try: for comparing strategies.
+    Plain,
+    /// Every protection this build has.
+    Guarded,
+}
+
+impl Protection {
+    /// The name in logs and manifests.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Guarded => "guarded",
+        }
+    }
+}
+
+/// Effective limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// Connecting to a backend: one network, so a second is long.
+    pub(crate) connect: Duration,
+    /// From the pick to the head of the answer; `None` = only the total counts.
+    pub(crate) per_try: Option<Duration>,
+    /// The whole request up to the head of the answer.
+    pub(crate) total: Duration,
+    /// Gap between body bytes, both directions.
+    pub(crate) body_idle: Duration,
+    /// Request body.
+    pub(crate) body_max_bytes: u64,
+    /// Requests in flight over all backends; above: 503 `shed`. 0 = no limit.
+    pub(crate) shed_max_in_flight: usize,
+}
+
+impl Settings {
+    /// The defaults of a protection preset.
+    pub(crate) fn of(protection: Protection) -> Self {
+        let guarded = protection == Protection::Guarded;
+        Self {
+            connect: Duration::from_secs(1),
+            per_try: guarded.then_some(Duration::from_secs(10)),
+            total: Duration::from_secs(25),
+            body_idle: Duration::from_secs(10),
+            body_max_bytes: 10 << 20,
+            shed_max_in_flight: if guarded { 4096 } else { 0 },
+        }
+    }
+}
+
+/// Client connections at most; then accepting pauses.
+pub(crate) const MAX_CONNECTIONS: usize = 4096;
+/// Longest head of a message, bytes.
+pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Header fields of a message at most.
+pub(crate) const MAX_FIELDS: usize = 100;
+/// Longest request target, bytes.
+pub(crate) const MAX_URI_BYTES: usize = 8 << 10;
+/// A client connection may be silent this long between requests or within a head.
+pub(crate) const CLIENT_IDLE: Duration = Duration::from_secs(60);
+/// An idle upstream connection is closed after this; the workers' own limit is larger.
+pub(crate) const UPSTREAM_IDLE: Duration = Duration::from_secs(15);
+/// Idle upstream connections kept per backend and thread.
+pub(crate) const UPSTREAM_IDLE_MAX: usize = 64;
+/// SIGTERM waits this long for running requests.
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
