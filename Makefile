@@ -1,0 +1,59 @@
+# An index of what can be done here; the logic lives in the programs. `make help` lists it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+TARGET  := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+BIN     := target/$(TARGET)/release
+PYTHON  ?= python3
+VENV    := analysis/.venv
+TESTBED := $(BIN)/testbed
+ARGS    ?=
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+build: ## static release binaries, used by processes and images alike
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $(TARGET) --bins
+
+env: $(VENV)/.ready ## the Python environment of the analysis
+
+$(VENV)/.ready: analysis/requirements.txt analysis/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --no-deps --editable analysis
+	touch $@
+
+test: build env ## every test: Rust, Python, notebooks
+	cargo test --workspace --locked --no-fail-fast
+	$(VENV)/bin/python -m pytest -q analysis
+
+lint: env ## formatting, clippy, ruff, dependency policy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(VENV)/bin/ruff check analysis && $(VENV)/bin/ruff format --check analysis
+
+deny: ## licences, sources and advisories of the dependencies (needs cargo-deny)
+	cargo deny check
+
+images: build ## the container image, from the host's static binaries
+	$(TESTBED) images
+
+up: build ## the testbed as containers: balancer on 127.0.0.1:8080, admin on 127.0.0.1:8081
+	$(TESTBED) up $(ARGS)
+
+down: build ## stop it
+	$(TESTBED) down
+
+bench: build env ## compare strategies: a table, rows, a report (ARGS='--preset paper' ...)
+	$(TESTBED) bench $(ARGS)
+
+report: build env ## write the newest result's report again
+	$(TESTBED) report $(ARGS)
+
+smoke: build env ## the whole line in under twenty seconds
+	$(TESTBED) smoke $(ARGS)
+
+clean: ## remove what was built, not the results
+	cargo clean
+	rm -rf dist $(VENV)
+
+.PHONY: help build env test lint deny images up down bench report smoke clean
