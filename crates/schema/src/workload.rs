@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
@@ -257,7 +257,7 @@ impl Workload {
         field("name", json(&self.name));
         field("seed", self.seed.to_string());
         // Sorted, so that the bytes do not depend on how the map type keeps its keys.
-        let generator: std::collections::BTreeMap<_, _> = self.generator.iter().collect();
+        let generator: BTreeMap<_, _> = self.generator.iter().collect();
         field("generator", json(&generator));
         let apis: Vec<String> = self
             .apis
@@ -414,8 +414,8 @@ impl<'a> Reader<'a> {
             self.wrong(&node, &count, &format!("1 to {MAX_APIS}"));
             return None;
         }
-        let mut ids = HashMap::new();
-        let mut targets = HashMap::new();
+        let mut ids = BTreeMap::new();
+        let mut targets = BTreeMap::new();
         let mut apis = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
             let Some(api) = self.api(item) else { continue };

@@ -14,7 +14,7 @@ use crate::exchange::{Exchanger, Prepared};
 use crate::priority;
 
 /// The last stretch before a due time, spun instead of slept: longer than a timer is usually late.
-const SPIN: Duration = Duration::from_micros(120);
+const SPIN: Duration = Duration::from_micros(300);
 /// Longest sleep, so that a stop is heard soon.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 

@@ -11,9 +11,9 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -132,52 +132,106 @@ impl Write for Stamped {
 
 /// The connection's state machine, driven by its task and, for a moment, by a sending thread.
 struct Driven {
-    state: Mutex<DrivenState>,
+    /// `None` once it has ended.
+    connection: Mutex<Option<Connection<Stamped, Body>>>,
+    task: TaskWaker,
     closed: AtomicBool,
 }
 
-struct DrivenState {
-    /// `None` once it has ended.
-    connection: Option<Connection<Stamped, Body>>,
-    /// Of the connection's task; whoever drives registers this one for readiness.
-    waker: Option<Waker>,
-}
-
 impl Driven {
-    fn lock(&self) -> MutexGuard<'_, DrivenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Connection<Stamped, Body>>> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One step by the connection's task.
-    fn poll_by_task(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// One step, whoever makes it; `waker` is always that of the connection's task.
+    fn step(&self, waker: &Waker) -> Poll<()> {
         let mut state = self.lock();
-        match &mut state.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
-        self.step(&mut state, cx)
-    }
-
-    /// One step by a sending thread, on behalf of the task.
-    fn poll_by_sender(&self) {
-        let mut state = self.lock();
-        // Without a waker the task has not run yet: its first step will write the request.
-        if let Some(waker) = state.waker.clone() {
-            let _ = self.step(&mut state, &mut Context::from_waker(&waker));
-        }
-    }
-
-    fn step(&self, state: &mut DrivenState, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(connection) = &mut state.connection else {
+        let Some(connection) = &mut *state else {
             return Poll::Ready(());
         };
         // The exchange learns of errors through its own future.
-        let ended = Pin::new(connection).poll(cx).map(|_result| ());
+        let ended = Pin::new(connection)
+            .poll(&mut Context::from_waker(waker))
+            .map(|_result| ());
         if ended.is_ready() {
             self.closed.store(true, Ordering::Release);
-            state.connection = None;
+            *state = None;
         }
         ended
+    }
+}
+
+/// Wakes the connection's task, except while a sending thread does the task's work.
+///
+/// Handing a request to the library wakes the task at once, and a wake-up of another thread costs
+/// more than the write itself; so it is held back until the write is done, and dropped if nothing
+/// else has happened.
+#[derive(Default)]
+struct TaskWaker {
+    inner: Mutex<Option<Waker>>,
+    state: AtomicU8,
+}
+
+/// Wakes go through.
+const OPEN: u8 = 0;
+/// A sending thread is at work; wakes are held back.
+const HELD: u8 = 1;
+/// A wake was held back.
+const HELD_WAKE: u8 = 2;
+
+impl TaskWaker {
+    /// Takes the waker of the task's present poll.
+    fn set(&self, waker: &Waker) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *inner {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+
+    fn hold(&self) {
+        self.state.store(HELD, Ordering::SeqCst);
+    }
+
+    /// Forgets a wake whose cause the holder is about to deal with.
+    fn forget(&self) {
+        let _ = self
+            .state
+            .compare_exchange(HELD_WAKE, HELD, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    fn release(&self) {
+        if self.state.swap(OPEN, Ordering::SeqCst) == HELD_WAKE {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        let held =
+            self.state
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| match state {
+                    HELD | HELD_WAKE => Some(HELD_WAKE),
+                    _ => None,
+                });
+        if held.is_ok() {
+            return;
+        }
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waker) = &*inner {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl Wake for Driven {
+    fn wake(self: Arc<Self>) {
+        self.task.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.task.wake();
     }
 }
 
@@ -185,6 +239,8 @@ impl Driven {
 pub(crate) struct Link {
     sender: SendRequest<Body>,
     driven: Arc<Driven>,
+    /// Of the connection's task, for whoever drives the connection.
+    waker: Waker,
     stamps: Arc<Stamps>,
     /// When it last became idle, raw clock ns.
     pub(crate) idle_since_ns: u64,
@@ -211,16 +267,19 @@ impl Link {
             .await
             .map_err(io::Error::other)?;
         let driven = Arc::new(Driven {
-            state: Mutex::new(DrivenState {
-                connection: Some(connection),
-                waker: None,
-            }),
+            connection: Mutex::new(Some(connection)),
+            task: TaskWaker::default(),
             closed: AtomicBool::new(false),
         });
         let task = Arc::clone(&driven);
-        tokio::spawn(std::future::poll_fn(move |cx| task.poll_by_task(cx)));
+        let waker = Waker::from(Arc::clone(&driven));
+        tokio::spawn(std::future::poll_fn(move |cx| {
+            task.task.set(cx.waker());
+            task.step(&waker)
+        }));
         let mut link = Self {
             sender,
+            waker: Waker::from(Arc::clone(&driven)),
             driven,
             stamps,
             idle_since_ns: clock.raw_ns(),
@@ -245,8 +304,11 @@ impl Link {
     /// Sends `request` from the calling thread; the answer's head is read by the runtime.
     pub(crate) fn start(&mut self, request: Request<Body>) -> Answer {
         self.stamps.reset();
+        self.driven.task.hold();
         let answer = self.sender.try_send_request(request);
-        self.driven.poll_by_sender();
+        self.driven.task.forget();
+        let _ = self.driven.step(&self.waker);
+        self.driven.task.release();
         Box::pin(answer)
     }
 
@@ -264,13 +326,9 @@ impl Link {
 impl Drop for Link {
     /// Closes the socket at once, whatever is under way on it.
     fn drop(&mut self) {
-        let mut state = self.driven.lock();
-        let connection = state.connection.take();
-        let waker = state.waker.take();
-        drop(state);
+        // Taken out first, so that the lock is free when the socket closes.
+        let connection = self.driven.lock().take();
         drop(connection);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.driven.task.wake();
     }
 }

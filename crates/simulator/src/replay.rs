@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use schema::problem::Problem;
+use schema::problem::{Problem, Problems};
 use schema::workload::Workload;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -51,7 +51,7 @@ enum Stop {
 /// Replays as the flags say and returns the exit code.
 ///
 /// # Errors
-/// Bad input ([`Problem`] or [`schema::problem::Problems`]), an unreachable target, rows that
+/// Bad input ([`Problem`] or [`Problems`]), an unreachable target, rows that
 /// cannot be written.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     let target = Target::parse(&cli.target).map_err(|problem| *problem)?;
@@ -139,21 +139,23 @@ fn max_in_flight(cli: &Cli) -> anyhow::Result<usize> {
     Ok(possible)
 }
 
-fn check_slots(cli: &Cli, max_in_flight: usize) -> Result<(), Problem> {
+fn check_slots(cli: &Cli, max_in_flight: usize) -> Result<(), Problems> {
     let Some(slots) = cli.slots else {
         return Ok(());
     };
     if slots as usize > max_in_flight {
         return Err(
             Problem::new("--slots", slots.to_string(), "above --max-in-flight")
-                .allowed(format!("1 to {max_in_flight}")),
+                .allowed(format!("1 to {max_in_flight}"))
+                .into(),
         );
     }
     match cli.callers {
         Some(callers) if callers < slots => {
             Err(
                 Problem::new("--callers", callers.to_string(), "fewer callers than slots")
-                    .allowed(format!("{slots} or more")),
+                    .allowed(format!("{slots} or more"))
+                    .into(),
             )
         }
         _ => Ok(()),

@@ -99,9 +99,12 @@ fn requests_carry_identity_size_and_a_body_where_the_method_has_one() {
     );
 }
 
+/// How the server acts, and the columns `error` and `status` after it.
+type Case = (fn() -> Act, &'static str, &'static str);
+
 #[test]
 fn each_way_to_fail_has_its_reason() {
-    let cases: [(fn() -> Act, &str, &str); 8] = [
+    let cases: [Case; 8] = [
         (|| Act::Send(answer(204 + 95, ""), NO_DELAY), "", "299"),
         (
             || Act::Send(answer(500, ""), NO_DELAY),
