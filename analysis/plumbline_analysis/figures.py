@@ -14,11 +14,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .compare import Comparison
+from .compare import Comparison, Difference
 from .intervals import Interval
 from .load import Results
 from .style import BAND, GRID, INK, MUTED, strategy_colors, worker_colors
 from .summarize import Arm, lateness_bound_ms
+from .verdict import bounds, signed_number
 
 WIDTH_IN = 9.6
 ROW_IN = 0.44
@@ -253,7 +254,7 @@ def paired_differences(comparison: Comparison) -> Figure:
     names = [f"{comparison.baseline} (A/A)" if d is comparison.floor else d.label for d in rows]
     ax.set_yticks(range(len(rows)), names)
     ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.margins(x=0.06)
+    _limit_to_points(ax, rows)
     ax.set_xlabel(
         f"mean latency against {comparison.baseline}, % (left: faster; gray band: noise, by A/A)"
     )
@@ -309,19 +310,30 @@ def arm_name(arm: Arm) -> str:
 
 def signed(percent: float) -> str:
     """A change with its sign and a true minus."""
-    return f"{percent:+.1f} %".replace("-", "−")
+    return f"{signed_number(percent)} %"
 
 
 def _bounds_text(percent: Interval) -> str:
-    if not percent.known:
-        return ""
-    return f"{percent.low:+.1f} to {percent.high:+.1f}".replace("-", "−")
+    return bounds(percent).removesuffix(" %") if percent.known else ""
 
 
 def _row_note(ax: Axes, place: float, text: str) -> None:
     """What stands in a row instead of a bar."""
     where = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
     ax.annotate(text, (0, place), color=MUTED, **where)
+
+
+def _limit_to_points(ax: Axes, rows: list[Difference]) -> None:
+    """Room for all points and for intervals up to three times their spread; longer ones are cut
+    at the frame, since their bounds stand in the margin and the points should stay readable.
+    """
+    points = np.concatenate([np.expm1(d.log_ratios) * 100 for d in rows] or [np.zeros(1)])
+    ends = [x for d in rows if d.percent.known for x in (d.percent.low, d.percent.high)]
+    low, high = min(points.min(), 0.0), max(points.max(), 0.0)
+    room = 3 * max(high - low, 1.0)
+    low, high = (max(low - room, min([low, *ends])), min(high + room, max([high, *ends])))
+    pad = 0.05 * (high - low) or 1.0
+    ax.set_xlim(low - pad, high + pad)
 
 
 def _margin_note(ax: Axes, place: float, strong: str, weak: str) -> None:

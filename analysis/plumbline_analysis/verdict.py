@@ -9,6 +9,9 @@ from .compare import Comparison, Difference, leaders
 from .intervals import ALPHA, Interval
 from .load import Results
 
+UNINFORMATIVE_PERCENT = 999
+"""Two noisy blocks give bounds of any size; digits beyond this only push tables apart."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -21,7 +24,7 @@ class Verdict:
     """True when the headline is a claim that passed every test."""
 
 
-def verdict(results: Results, comparison: Comparison) -> Verdict:
+def verdict(results: Results, comparison: Comparison) -> Verdict:  # noqa: PLR0911 (one return a case)
     """The sentence at the top of the report."""
     further = [
         f"{arm.label} was unstable ({_reasons(arm)}): it has no mean and no rank."
@@ -47,6 +50,9 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:
     if not base_fit:
         headline = f"{first.label} had the lowest mean latency, but the baseline {comparison.baseline} has none to compare with"
         return Verdict(headline, "No claim: the baseline was unstable.", further, False)
+    if not comparison.claims:
+        headline = f"Smoke test: {len(ranking)} strategies ran to the end, nothing is claimed"
+        return Verdict(headline, noise_floor(comparison), further, False)
     tied, _ = leaders(results, comparison)
     if first.label == comparison.baseline:
         return _baseline_first(comparison, ranking, further)
@@ -106,8 +112,6 @@ def noise_floor(comparison: Comparison) -> str:
 
 def why_no_claim(d: Difference, comparison: Comparison) -> str:
     """The first test that the difference did not pass."""
-    if not comparison.claims:
-        return "A smoke test shows that everything works; it claims nothing."
     if len(d.blocks) < 2:
         return "One block gives no interval and no claim; at least six blocks do."
     if 2.0 ** (1 - len(d.blocks)) * max(1, comparison_count(comparison)) > ALPHA:
@@ -130,12 +134,19 @@ def comparison_count(comparison: Comparison) -> int:
 
 def change(percent: Interval) -> str:
     """A signed change."""
-    return f"{percent.point:+.1f} %".replace("-", "−")
+    return f"{signed_number(percent.point)} %"
 
 
 def bounds(percent: Interval) -> str:
     """``−5.5 to −3.7 %``."""
-    return f"{percent.low:+.1f} to {percent.high:+.1f} %".replace("-", "−")
+    return f"{signed_number(percent.low)} to {signed_number(percent.high)} %"
+
+
+def signed_number(percent: float) -> str:
+    """``+1.2`` or ``−1.2``; a bound that says nothing any more is cut at 999."""
+    if percent > UNINFORMATIVE_PERCENT:
+        return f"over +{UNINFORMATIVE_PERCENT}"
+    return f"{percent:+.1f}".replace("-", "−")
 
 
 def _reasons(arm) -> str:
