@@ -1,13 +1,16 @@
 //! How fast this host runs the burn loop, and how much may really be burned on it.
 //!
-//! Speeds are per CPU-second of the thread, so that other programs on the host cost the measurement
-//! time but not truth. Two speeds matter: one thread alone (best of several, `native_mips_per_core`)
-//! and all cores busy at once (cores that share a physical one slow each other down).
+//! Two speeds matter. One thread alone is measured per CPU-second, best of several, so that other
+//! programs cost the measurement time but not truth (`native_mips_per_core`). All cores busy at once
+//! is what the burn can really be given: cores that share a physical one slow each other down, and
+//! what other programs take is gone, so it is the lower of the speed per CPU-second and per second of
+//! the wall clock.
 
 use crate::burn::{LOOP_NAME, burn};
 use crate::clock::thread_cpu_ns;
 use serde::Serialize;
 use std::thread;
+use std::time::Instant;
 
 /// Runs per thread; the best of them (one alone) or their median (all busy) counts.
 const RUNS: usize = 5;
@@ -34,9 +37,14 @@ pub(crate) fn calibrate() -> Calibration {
     let alone = run_speeds();
     let best = alone.into_iter().fold(0.0, f64::max);
     let together: Vec<f64> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..host_cores).map(|_| scope.spawn(run_speeds)).collect();
-        let speeds = threads.into_iter().map(|t| t.join().map_or(best, median));
-        speeds.collect()
+        let busy = || {
+            let start = Instant::now();
+            let per_cpu_second = median(run_speeds());
+            let per_second = RUNS as f64 * RUN_MI / start.elapsed().as_secs_f64();
+            per_cpu_second.min(per_second)
+        };
+        let threads: Vec<_> = (0..host_cores).map(|_| scope.spawn(busy)).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(best)).collect()
     });
     Calibration {
         loop_name: LOOP_NAME,
