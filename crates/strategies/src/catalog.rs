@@ -1,20 +1,34 @@
 //! The strategies, one file each. A new one is a file here, a line below and a line in the list of
 //! [`crate::registry`].
 
+pub mod aggressive_li;
+pub mod basic_li;
 pub mod bounded_load;
+pub mod c3;
 pub mod consistent_hash;
 pub mod d_choices;
 pub mod edf_wrr;
 pub mod jiq;
 pub mod least_loaded_wrr;
 pub mod least_request;
+pub mod least_time;
+pub mod least_time_ttfb;
 pub mod maglev;
+pub mod min_response_time;
 pub mod one_plus_beta;
+pub mod orca_wrr;
 pub mod p2c;
+pub mod peak_ewma;
+pub mod penalty_peak_ewma;
+pub mod polled_least_request;
+pub mod polled_own_sends;
+pub mod polled_p2c;
+pub mod prequal;
 pub mod random;
 pub mod rendezvous;
 pub mod request_hash;
 pub mod round_robin;
+pub mod shortest_response;
 pub mod smooth_weighted_round_robin;
 pub mod static_stride;
 pub mod weighted_least_request;
@@ -25,6 +39,7 @@ pub mod weighted_round_robin;
 // State and parameters that several of them share.
 mod deadlines;
 mod key;
+mod load_interpretation;
 mod ring;
 mod start;
 mod stride;

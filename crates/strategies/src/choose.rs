@@ -10,6 +10,7 @@ pub use draws::Draws;
 pub use table::WeightTable;
 
 use crate::backends::{Backend, Backends};
+use crate::measure::Rank;
 use crate::strategy::Rng;
 use crate::values::BackendId;
 use schema::rng::below;
@@ -69,6 +70,39 @@ pub fn least(
             Ordering::Greater => {}
         }
     }
+}
+
+/// Fills `tied` with those of the least rank, in the order given.
+pub(crate) fn least_ranked(ranks: &[(BackendId, Rank)], tied: &mut Vec<BackendId>) {
+    tied.clear();
+    let mut best: Option<Rank> = None;
+    for (id, rank) in ranks {
+        match best.map_or(Ordering::Less, |b| rank.compare(b)) {
+            Ordering::Less => {
+                best = Some(*rank);
+                tied.clear();
+                tied.push(*id);
+            }
+            Ordering::Equal => tied.push(*id),
+            Ordering::Greater => {}
+        }
+    }
+}
+
+/// A draw by weight among some, without a draw if there is only one.
+pub fn weighted_of(tied: &[BackendId], backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
+    if tied.len() < 2 {
+        return tied.first().copied();
+    }
+    let among = || tied.iter().filter_map(|id| backends.get(*id));
+    let mut r = below(rng, weight_sum(among()));
+    for backend in among() {
+        if r < u64::from(backend.weight) {
+            return Some(backend.id);
+        }
+        r -= u64::from(backend.weight);
+    }
+    unreachable!("the draw is below the sum of the weights")
 }
 
 /// How equals are told apart.

@@ -117,24 +117,13 @@ impl Dispatcher {
     /// Chooses a backend for a request and dispatches it there; `None` if nothing is eligible.
     pub fn pick(&mut self, now: Time, request: &Request<'_>) -> Option<Dispatch> {
         let now = self.advance(now);
-        self.leave_out_tried_and_warming(now, request);
         let entry = self.spec.entry();
         let request = Request {
             cost_mi: request.cost_mi.filter(|_| entry.needs_cost),
             dispatch: self.next_dispatch,
             ..*request
         };
-        let rng = &mut self.strategy_rng;
-        let picked = self.strategy.pick(now, &request, &self.backends, rng);
-        assert!(
-            picked.map_or(self.backends.eligible_len() == 0, |id| self
-                .backends
-                .is_eligible(id)),
-            "{}: a pick is eligible, and there is one whenever anything is; got {picked:?}",
-            self.spec
-        );
-        self.backends.end_pick();
-        let id = picked?;
+        let id = self.choose(now, &request)?;
         let in_flight_before = self.raise(id, &request, now);
         self.strategy.on_dispatch(now, id, &request, &self.backends);
         if entry.needs_probes {
@@ -170,6 +159,7 @@ impl Dispatcher {
             dispatch,
             class: open.class,
             dispatched_at: open.at,
+            in_flight_at_dispatch: open.in_flight,
             latency_ns,
             ttfb_ns: answer.ttfb_ns.unwrap_or(latency_ns),
             status: answer.status,
@@ -246,6 +236,28 @@ impl Dispatcher {
         self.now
     }
 
+    /// The strategy's choice alone, without a dispatch: for benchmarks of the pick.
+    #[doc(hidden)]
+    pub fn pick_only(&mut self, now: Time, request: &Request<'_>) -> Option<BackendId> {
+        let now = self.advance(now);
+        self.choose(now, request)
+    }
+
+    fn choose(&mut self, now: Time, request: &Request<'_>) -> Option<BackendId> {
+        self.leave_out_tried_and_warming(now, request);
+        let rng = &mut self.strategy_rng;
+        let picked = self.strategy.pick(now, request, &self.backends, rng);
+        assert!(
+            picked.map_or(self.backends.eligible_len() == 0, |id| self
+                .backends
+                .is_eligible(id)),
+            "{}: a pick is eligible, and there is one whenever anything is; got {picked:?}",
+            self.spec
+        );
+        self.backends.end_pick();
+        picked
+    }
+
     fn leave_out_tried_and_warming(&mut self, now: Time, request: &Request<'_>) {
         for id in request.tried {
             self.backends.leave_out(*id);
@@ -279,16 +291,17 @@ impl Dispatcher {
 
     fn raise(&mut self, id: BackendId, request: &Request<'_>, now: Time) -> u32 {
         self.next_dispatch += 1;
+        let backend = self.backends.get_mut(id).expect("a pick is a member");
+        backend.sent += 1;
+        backend.in_flight += 1;
         let open = Open {
             backend: id,
             class: request.class,
             at: now,
+            in_flight: backend.in_flight,
         };
         self.open.insert(request.dispatch, open);
-        let backend = self.backends.get_mut(id).expect("a pick is a member");
-        backend.sent += 1;
-        backend.in_flight += 1;
-        backend.in_flight - 1
+        open.in_flight - 1
     }
 
     fn with_ids(

@@ -190,6 +190,20 @@ pub static ENTRIES: &[Entry] = &[
     catalog::one_plus_beta::ENTRY,
     catalog::least_loaded_wrr::ENTRY,
     catalog::jiq::ENTRY,
+    catalog::min_response_time::ENTRY,
+    catalog::peak_ewma::ENTRY,
+    catalog::penalty_peak_ewma::ENTRY,
+    catalog::least_time::ENTRY,
+    catalog::least_time_ttfb::ENTRY,
+    catalog::shortest_response::ENTRY,
+    catalog::c3::ENTRY,
+    catalog::polled_least_request::ENTRY,
+    catalog::polled_p2c::ENTRY,
+    catalog::polled_own_sends::ENTRY,
+    catalog::basic_li::ENTRY,
+    catalog::aggressive_li::ENTRY,
+    catalog::orca_wrr::ENTRY,
+    catalog::prequal::ENTRY,
 ];
 
 /// The entry with this name or alias.

@@ -95,6 +95,8 @@ pub struct Outcome {
     pub class: u32,
     /// When it was dispatched.
     pub dispatched_at: Time,
+    /// The backend's in_flight just after, this request counted.
+    pub in_flight_at_dispatch: u32,
     /// Last byte minus dispatch, ns.
     pub latency_ns: u64,
     /// First byte minus dispatch, ns; the latency where no first byte was seen.

@@ -97,6 +97,23 @@ impl Deadlines {
         }
     }
 
+    /// The earliest among some, given in position order; only its turn is used up. O(n).
+    pub(super) fn next_among(&mut self, tied: &[BackendId]) -> Option<BackendId> {
+        let mut all = std::mem::take(&mut self.line).into_vec();
+        let among = all
+            .iter_mut()
+            .filter(|d| tied.binary_search(&d.0.id).is_ok());
+        let chosen = among.min_by_key(|d| d.0).map(|first| {
+            let due = first.0;
+            *first = Reverse(due.next_turn(self.pushes));
+            self.virtual_time = self.virtual_time.max(due.deadline);
+            self.pushes += 1;
+            due.id
+        });
+        self.line = all.into();
+        chosen
+    }
+
     /// Starts everyone somewhere in its first period: `unit` draws the fraction.
     pub(super) fn scatter(&mut self, mut unit: impl FnMut() -> f64) {
         let mut all = std::mem::take(&mut self.line).into_vec();

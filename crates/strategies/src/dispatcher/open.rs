@@ -13,6 +13,8 @@ pub(super) struct Open {
     pub(super) backend: BackendId,
     pub(super) class: u32,
     pub(super) at: Time,
+    /// The backend's in_flight just after.
+    pub(super) in_flight: u32,
 }
 
 /// The open dispatches.

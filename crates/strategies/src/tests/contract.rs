@@ -77,15 +77,15 @@ fn the_only_eligible_backend_is_picked_and_nobody_when_nobody_is() {
 #[test]
 fn same_seed_and_events_give_the_same_picks() {
     for case in cases() {
-        let half = World::new(&case, &POOL, 11).run(1500);
-        let whole = half.clone().run(1500).finish();
+        let half = World::new(&case, &POOL, 11).run(700);
+        let whole = half.clone().run(700).finish();
         assert_eq!(
             whole.picks,
-            half.run(1500).finish().picks,
+            half.run(700).finish().picks,
             "{case}: a clone goes on alike"
         );
         let elsewhere = std::thread::scope(|scope| {
-            let run = || World::new(&case, &POOL, 11).run(3000).finish().picks;
+            let run = || World::new(&case, &POOL, 11).run(1400).finish().picks;
             scope.spawn(run).join().unwrap()
         });
         assert_eq!(whole.picks, elsewhere, "another thread");

@@ -1,7 +1,7 @@
 //! Troubles seen in public trackers, each a test named after it.
 
-use super::pools::{answered_pick, dispatcher, letter, sequence, shares, spec};
-use crate::{BackendId, Request, Time};
+use super::pools::{answered_pick, dispatcher, letter, members, open_loop, sequence, shares, spec};
+use crate::{Answer, BackendId, Dispatcher, Options, Request, Status, Time};
 
 /// Weighted rotations without draws; all but the first are smooth.
 const ROTATIONS: &[&str] = &[
@@ -160,4 +160,192 @@ fn t7_each_pair_is_drawn_equally_often() {
         counts[3 - (drawn[0] + drawn[1]) as usize] += 1;
     }
     assert!(counts.iter().all(|c| c.abs_diff(3333) <= 142), "{counts:?}");
+}
+
+/// Share of one backend, in percent, over the last `last` of `requests`, one each `gap_ms`.
+fn late_share(
+    text: &str,
+    n: usize,
+    (requests, last, gap_ms): (u64, u64, u64),
+    watched: BackendId,
+    mut answer: impl FnMut(BackendId, u64) -> (Status, u64),
+) -> f64 {
+    let mut d = dispatcher(&spec(text), &vec![1; n], 6);
+    let mut due: std::collections::BTreeSet<(Time, u64, u8)> = std::collections::BTreeSet::new();
+    let mut sent = vec![0; n];
+    let mut hits = 0.0;
+    for i in 0..requests {
+        let now = Time::from_millis(i * gap_ms);
+        while let Some((at, id, status)) = due.first().copied().filter(|(at, ..)| *at <= now) {
+            due.pop_first();
+            let status = if status == 0 {
+                Status::Ok
+            } else {
+                Status::Error
+            };
+            d.respond(at, id, &Answer::new(status)).unwrap();
+        }
+        let made = d.pick(now, &Request::default()).unwrap();
+        let (status, latency_ms) = answer(made.backend, sent[made.backend.index()]);
+        sent[made.backend.index()] += 1;
+        let failed = u8::from(status != Status::Ok);
+        due.insert((now.plus_ns(latency_ms * 1_000_000), made.id, failed));
+        if i >= requests - last && made.backend == watched {
+            hits += 100.0 / last as f64;
+        }
+    }
+    hits
+}
+
+#[test]
+fn t14_one_early_slow_sample_freezes_a_backend_out() {
+    let share = |text: &str| {
+        let slow = BackendId(2);
+        late_share(text, 5, (1500, 500, 20), slow, |id, sent| {
+            (Status::Ok, if id == slow && sent < 3 { 1000 } else { 20 })
+        })
+    };
+    for text in [
+        "peak-ewma:decay=1s",
+        "penalty-peak-ewma:decay=1s",
+        "least-request",
+        "weighted-least-request",
+        "p2c",
+        "round-robin",
+        "smooth-weighted-round-robin",
+    ] {
+        let share = share(text);
+        assert!((share - 20.0).abs() <= 5.0, "{text}: {share} %");
+    }
+    for text in [
+        "c3:forget=2s",
+        "min-response-time:forget=2s",
+        "least-time-ttfb:forget=2s",
+    ] {
+        let share = share(text);
+        assert!(share >= 2.0, "{text}: {share} %");
+    }
+    for text in [
+        "c3",
+        "min-response-time",
+        "least-time-ttfb",
+        "least-time",
+        "shortest-response",
+    ] {
+        let share = share(text);
+        assert!(share < 4.0, "{text} is flagged and fails: {share} %");
+    }
+}
+
+#[test]
+fn t13_a_fast_failing_backend_attracts_traffic() {
+    let share = |text: &str| {
+        let broken = BackendId(2);
+        let mut rng = schema::rng::stream(4, schema::rng::Purpose::Sizes, 0, 0);
+        late_share(text, 3, (3000, 3000, 20), broken, |id, _| {
+            if id == broken {
+                (Status::Error, 1)
+            } else {
+                (
+                    Status::Ok,
+                    1 + (100.0 * schema::rng::exponential(&mut rng)) as u64,
+                )
+            }
+        })
+    };
+    for text in [
+        "peak-ewma:choices=0",
+        "least-time-ttfb",
+        "shortest-response",
+        "c3",
+    ] {
+        let share = share(text);
+        assert!(share > 90.0, "{text} is flagged and attracts: {share} %");
+    }
+    assert!(share("least-request:ties=random") > 50.0);
+    assert!(share("penalty-peak-ewma") <= 6.0);
+    let rotation = share("round-robin");
+    assert!(
+        (rotation - 33.3).abs() < 0.1,
+        "rotations are neutral: {rotation}"
+    );
+}
+
+#[test]
+fn t16_slow_start_that_starves() {
+    for text in [
+        "smooth-weighted-round-robin",
+        "random",
+        "least-request",
+        "p2c",
+        "peak-ewma",
+    ] {
+        let mut fifths = [0.0; 6];
+        for seed in 0..20 {
+            let options = Options {
+                seed,
+                slow_start_ns: Some(10_000_000_000),
+                ..Options::default()
+            };
+            let mut d = Dispatcher::new(&spec(text), &members(&[1; 10]), options).unwrap();
+            open_loop(&mut d, 100, 10_000_000, |_| 50_000_000);
+            let mut added = members(&[1; 11]).remove(10);
+            added.name = "added:8080".into();
+            let id = d.add(d.now(), &added).unwrap();
+            for fifth in &mut fifths {
+                let picks = open_loop(&mut d, 200, 10_000_000, |_| 50_000_000);
+                *fifth += picks[id.index()] as f64 / 20.0 / 2.0;
+            }
+        }
+        // Requests a second; the full share is 100 / 11 = 9.09.
+        assert!(fifths.iter().all(|f| *f > 0.0), "{text}: {fifths:?}");
+        assert!(
+            fifths.windows(2).take(4).all(|w| w[0] < w[1]),
+            "{text}: {fifths:?}"
+        );
+        assert!((fifths[5] - 9.09).abs() < 1.5, "{text}: {fifths:?}");
+    }
+}
+
+#[test]
+fn t17_slow_start_only_after_failures() {
+    let ramp = |readmitted: bool| {
+        let mut total = 0;
+        for seed in 0..20 {
+            let options = Options {
+                seed,
+                slow_start_ns: Some(5_000_000_000),
+                ..Options::default()
+            };
+            let n = if readmitted { 11 } else { 10 };
+            let mut d = Dispatcher::new(&spec("random"), &members(&vec![1; n]), options).unwrap();
+            let id = if readmitted {
+                let id = BackendId(10);
+                d.eject(d.now(), id, Time::from_millis(1)).unwrap();
+                id
+            } else {
+                let mut added = members(&[1; 11]).remove(10);
+                added.name = "added:8080".into();
+                d.add(Time::from_millis(1), &added).unwrap()
+            };
+            total += open_loop(&mut d, 500, 10_000_000, |_| 5_000_000)[id.index()];
+        }
+        total as f64
+    };
+    let (added, readmitted) = (ramp(false), ramp(true));
+    assert!(
+        (added - readmitted).abs() < 3.0 * (added + readmitted).sqrt(),
+        "{added} {readmitted}"
+    );
+    // Half of the full share on the way up; the full share at a process start.
+    assert!((added / 20.0 - 500.0 / 22.0).abs() < 4.0, "{added}");
+    let options = Options {
+        slow_start_ns: Some(5_000_000_000),
+        ..Options::default()
+    };
+    let mut d = Dispatcher::new(&spec("round-robin"), &members(&[1; 11]), options).unwrap();
+    assert_eq!(
+        open_loop(&mut d, 110, 10_000_000, |_| 5_000_000),
+        vec![10; 11]
+    );
 }
