@@ -129,11 +129,13 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
         notices.append(
             "One block only: the unit is the run, so there is no interval and nothing is claimed."
         )
-    late = [arm.label for arm in comparison.arms if arm.late]
+    late = {arm.label: sum(run.late for run in arm.runs) for arm in comparison.arms if arm.late}
     if late:
+        shown = ", ".join(f"{label} {count}" for label, count in late.items())
+        runs = sum(len(arm.runs) for arm in comparison.arms)
         notices.append(
-            "The generator was late (p99 above max(1 ms, a tenth of the mean gap)) in runs of "
-            f"{', '.join(late)}: read small differences between them with care."
+            f"The generator was late in {sum(late.values())} of {runs} runs ({shown}): p99 above "
+            "max(1 ms, a tenth of the mean gap). Read small differences with care."
         )
     bad = {arm.label: arm.rows - arm.outcome_total("ok") for arm in comparison.arms}
     bad = {label: count for label, count in bad.items() if count}
@@ -296,7 +298,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ),
         ("Offered load", f"{burn['load']:.3f} of all cores"),
         ("Workers", f"{workers}; pinned at {burn['mips_per_core']:,.0f} MIPS a core"),
-        ("Emulation", f"burn fraction {burn['fraction']:g}. {burn['reason']}"),
+        ("Emulation", f"burn fraction {burn['fraction']:g} ({burn['reason']})"),
         (
             "Machine",
             f"{host['cpu_model']}, {host['cores']} cores, {host['memory_bytes'] / 2**30:.1f} GB, {host['system']}; "

@@ -143,6 +143,19 @@ def test_a_run_of_errors_only_gives_a_page(make_folder):
     assert "No strategy has a mean to show" in write_report(path).read_text()
 
 
+def test_a_late_generator_stands_on_the_page_with_its_count(make_folder):
+    path = make_folder(Scenario(blocks=2, requests=60))
+    lines = (path / "rows.csv").read_text().splitlines()
+    for place, text in enumerate(lines):
+        if text.startswith("b01-a1,"):
+            fields = text.split(",")
+            # 1.5 ms late, where 1 ms is tolerated at a gap of 10 ms.
+            fields[10] = str(int(fields[9]) + 1_500_000)
+            lines[place] = ",".join(fields)
+    (path / "rows.csv").write_text("\n".join(lines) + "\n")
+    assert "The generator was late in 1 of 6 runs" in Page(write_report(path).read_text()).words
+
+
 def test_twenty_blocks_show_the_bootstrap(make_folder):
     path = make_folder(Scenario(blocks=20, requests=40))
     assert "bootstrap" in write_report(path).read_text()
