@@ -44,7 +44,10 @@ pub(crate) fn calibrate() -> Calibration {
             per_cpu_second.min(per_second)
         };
         let threads: Vec<_> = (0..host_cores).map(|_| scope.spawn(busy)).collect();
-        threads.into_iter().map(|t| t.join().unwrap_or(best)).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or(best))
+            .collect()
     });
     Calibration {
         loop_name: LOOP_NAME,
