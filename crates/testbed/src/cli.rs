@@ -82,7 +82,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) workload: Option<PathBuf>,
     /// Scale the arrivals to this load on the nine cores
-    #[arg(long, value_name = "RHO", value_parser = load)]
+    #[arg(long, value_name = "RHO", value_parser = load, allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
     /// Where the programs run [default: docker where an engine answers, else process]
     #[arg(long, value_enum)]
@@ -106,10 +106,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_if: Vec<String>,
     /// Share of the instructions that is really executed: auto or 0.001 to 1
-    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
     pub(crate) burn_fraction: BurnFraction,
     /// Speed a worker's core is held at, millions of instructions per second
-    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = mips)]
+    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = mips, allow_negative_numbers = true)]
     pub(crate) mips_per_core: f64,
     /// No report.html
     #[arg(long)]
@@ -147,7 +147,7 @@ pub(crate) struct UpArgs {
     #[arg(long, default_value = "guarded", value_parser = ["plain", "guarded"])]
     pub(crate) protection: String,
     /// Share of the instructions that is really executed: auto or 0.001 to 1
-    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
     pub(crate) burn_fraction: BurnFraction,
     /// Port of the balancer's traffic on 127.0.0.1
     #[arg(long, default_value_t = 8080, value_name = "PORT")]

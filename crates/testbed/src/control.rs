@@ -41,8 +41,6 @@ pub(crate) struct Usage {
     /// 100 = one core.
     pub(crate) cpu_percent: f64,
     pub(crate) memory_used_bytes: u64,
-    /// When the sample was asked for, so that sends are counted from then.
-    pub(crate) requested_at_unix_ns: u64,
 }
 
 /// A client of the admin listeners.

@@ -444,14 +444,10 @@ fn usage(
         .iter()
         .find_map(|key| details?.get(*key).copied())
         .unwrap_or(0);
-    let read: Option<jiff::Timestamp> = sample.read.as_ref().and_then(|r| r.parse().ok());
     Some(Usage {
         backend: name.to_string(),
         cpu_percent: own as f64 / system as f64 * cores * 100.0,
         memory_used_bytes: memory.usage?.saturating_sub(inactive),
-        requested_at_unix_ns: read
-            .and_then(|t| u64::try_from(t.as_nanosecond()).ok())
-            .unwrap_or_else(crate::host::unix_ns),
     })
 }
 
@@ -480,7 +476,6 @@ mod tests {
     #[test]
     fn usage_is_what_docker_stats_shows() {
         let sample: ContainerStatsResponse = serde_json::from_value(serde_json::json!({
-            "read": "2026-11-30T06:00:00.5Z",
             "cpu_stats": {"cpu_usage": {"total_usage": 1_500}, "system_cpu_usage": 20_000,
                 "online_cpus": 2},
             "memory_stats": {"usage": 2_211_840, "stats": {"total_inactive_file": 1_359_872}},
@@ -489,6 +484,5 @@ mod tests {
         let usage = usage("a", &sample, (500, 10_000), (1_500, 20_000)).expect("usage");
         assert!((usage.cpu_percent - 20.0).abs() < 1e-9);
         assert_eq!(usage.memory_used_bytes, 832 * 1024);
-        assert_eq!(usage.requested_at_unix_ns % 1_000_000_000, 500_000_000);
     }
 }

@@ -232,7 +232,6 @@ async fn report_usage(control: Control, workers: Vec<(String, Pid)>) {
     let mut first = true;
     loop {
         ticks.tick().await;
-        let requested_at_unix_ns = crate::host::unix_ns();
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
         // CPU use is a difference between two looks; the first has none.
         if std::mem::take(&mut first) {
@@ -246,7 +245,6 @@ async fn report_usage(control: Control, workers: Vec<(String, Pid)>) {
                     backend: name.clone(),
                     cpu_percent: f64::from(process.cpu_usage()),
                     memory_used_bytes: process.memory(),
-                    requested_at_unix_ns,
                 })
             })
             .collect();

@@ -19,7 +19,7 @@ use crate::programs::Programs;
 /// The machine may be this much faster or slower than when the bench began.
 const SPEED_TOLERANCE: f64 = 0.03;
 /// A busy moment passes; the closest of this many calibrations counts.
-const CALIBRATIONS: usize = 10;
+const CALIBRATIONS: usize = 5;
 
 /// Opens an interrupted bench and checks that it may go on here and now.
 pub(super) fn plan(

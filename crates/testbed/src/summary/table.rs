@@ -70,7 +70,7 @@ fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
         let metric = |m: Metric| strategy.metrics[m.as_str()];
         let mean = metric(Metric::MeanMs);
         cells.push(number(mean.point, 2));
-        cells.push(bounds(&mean, 2));
+        cells.push(bounds(summary, &mean, 2));
         for (m, digits) in [
             (Metric::P50Ms, 1),
             (Metric::P95Ms, 1),
@@ -90,11 +90,11 @@ fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
             .collect::<Vec<_>>()
             .join("/"),
     );
-    cells.extend(comparison_cells(strategy));
+    cells.extend(comparison_cells(summary, strategy));
     cells
 }
 
-fn comparison_cells(strategy: &Strategy) -> [String; 4] {
+fn comparison_cells(summary: &Summary, strategy: &Strategy) -> [String; 4] {
     let verdict = match (strategy.aa, strategy.claim) {
         (true, _) => "A/A: the noise floor",
         (false, Some(Claim::Faster)) => "faster",
@@ -106,7 +106,7 @@ fn comparison_cells(strategy: &Strategy) -> [String; 4] {
     };
     [
         number(difference.ratio.point, 4),
-        bounds(&difference.ratio, 4),
+        bounds(summary, &difference.ratio, 4),
         number(difference.p_holm, 3),
         verdict.to_string(),
     ]
@@ -120,8 +120,9 @@ fn number(value: f64, digits: usize) -> String {
     }
 }
 
-fn bounds(interval: &Interval, digits: usize) -> String {
-    if interval.has_bounds() {
+/// No bounds in a smoke test: those of two blocks are wide beyond use.
+fn bounds(summary: &Summary, interval: &Interval, digits: usize) -> String {
+    if summary.claims && interval.has_bounds() {
         format!("{:.digits$}..{:.digits$}", interval.low, interval.high)
     } else {
         "-".into()

@@ -1,0 +1,6 @@
+//! The whole line with real programs, on short workloads.
+
+mod bad_input;
+mod ground;
+mod stopping;
+mod whole_line;

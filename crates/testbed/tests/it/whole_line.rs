@@ -1,0 +1,111 @@
+use std::process::Command;
+
+use super::ground::{Ground, json, programs, stderr};
+
+const CALLS: u64 = 60;
+
+#[test]
+fn a_bench_of_processes_fills_a_folder_that_adds_up() {
+    let ground = Ground::new("whole-line");
+    let workload = ground.workload(CALLS as u32);
+    let output = ground
+        .testbed(&[
+            "bench",
+            "--strategies",
+            "round-robin,random",
+            "--blocks",
+            "2",
+            "--no-report",
+        ])
+        .args(["--burn-fraction", "0.01", "--out", "out", "--workload"])
+        .arg(&workload)
+        .output()
+        .expect("runs");
+    let text = stderr(&output);
+    // 3: a busy machine may send late; everything else must be right all the same.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{text}");
+    assert!(
+        text.contains("Docker cannot be used"),
+        "the fallback is said: {text}"
+    );
+    ground.assert_nothing_left();
+
+    let out = ground.path("out");
+    let manifest = json(&out.join("manifest.json"));
+    assert_eq!(manifest["complete"], true, "{manifest}");
+    assert_eq!(manifest["backend"]["kind"], "process");
+    assert_eq!(manifest["flags"][0], "emulated");
+    let arms = manifest["arms"].as_array().expect("arms");
+    assert_eq!(arms.len(), 6);
+    for arm in arms {
+        assert_eq!(arm["state"], "done");
+        assert_eq!(arm["rows"], CALLS);
+        assert!(arm.get("mismatches").is_none(), "{arm}");
+        let events = out.join(arm["events"].as_str().expect("events"));
+        let replay = Command::new(programs().join("balancer"))
+            .arg("replay")
+            .arg(&events)
+            .output()
+            .expect("runs");
+        assert!(replay.status.success(), "{replay:?}");
+    }
+    let rows = std::fs::read_to_string(out.join("rows.csv")).expect("rows");
+    assert_eq!(rows.lines().count() as u64, 1 + 6 * CALLS);
+    assert!(!out.join("parts").exists(), "rows.csv holds the parts");
+
+    let summary = json(&out.join("summary.json"));
+    let labels: Vec<&str> = summary["strategies"]
+        .as_array()
+        .expect("strategies")
+        .iter()
+        .map(|s| s["label"].as_str().expect("label"))
+        .collect();
+    assert_eq!(labels, ["round-robin", "random", "aa:round-robin"]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in ["emulated f=0.01", "aa:round-robin", "MI/ms", "share a/b/c"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+
+    let again = ground
+        .testbed(&["bench", "--out", "out"])
+        .output()
+        .expect("runs");
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("holds a result already"));
+
+    let compared = ground
+        .testbed(&["compare", "out", "out"])
+        .output()
+        .expect("runs");
+    let text = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(text.contains("B/A 1.0000"), "{text}");
+}
+
+#[test]
+fn a_threshold_that_holds_ends_with_3() {
+    let ground = Ground::new("threshold");
+    let workload = ground.workload(20);
+    let output = ground
+        .testbed(&[
+            "bench",
+            "--strategies",
+            "round-robin",
+            "--blocks",
+            "1",
+            "--no-report",
+        ])
+        .args(["--burn-fraction", "0.01", "--out", "out", "--json"])
+        .args(["--fail-if", "round-robin.mean_ms > 0.001", "--workload"])
+        .arg(&workload)
+        .output()
+        .expect("runs");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("--fail-if holds: round-robin.mean_ms > 0.001"),
+        "{text}"
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(summary["schema"], "plumbline.summary/1");
+    ground.assert_nothing_left();
+}
