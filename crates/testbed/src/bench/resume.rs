@@ -1,7 +1,7 @@
 //! `--resume`: the finished arms are kept, the others run again with the same seeds and places.
 //!
-//! Nothing that shapes a result may have changed meanwhile: the programs, the workload, the speed
-//! of the machine.
+//! Nothing that shapes a result may have changed meanwhile: the programs, the workload, the
+//! machine.
 
 use std::path::Path;
 
@@ -14,12 +14,17 @@ use super::read_input;
 use crate::cli::BenchArgs;
 use crate::figures::comparison::AA_PREFIX;
 use crate::folder::Folder;
+use crate::host;
 use crate::programs::Programs;
 
-/// The machine may be this much faster or slower than when the bench began.
-const SPEED_TOLERANCE: f64 = 0.03;
-/// A busy moment passes; the closest of this many calibrations counts.
-const CALIBRATIONS: usize = 5;
+/// A machine this much faster or slower than when the bench began is marked: the workers' speed is
+/// pinned, so the rows do not change with it, and shared hosts drift by more within minutes.
+const SPEED_MARKED: f64 = 0.03;
+/// Beyond this it is another machine.
+const SPEED_REFUSED: f64 = 0.3;
+
+/// Mark of a bench that went on at another speed than it began with.
+const SPEED_CHANGED: &str = "speed_changed";
 
 /// Opens an interrupted bench and checks that it may go on here and now.
 pub(super) fn plan(
@@ -36,7 +41,7 @@ pub(super) fn plan(
     };
     same_programs(&manifest, programs, &changed)?;
     same_workload(&manifest, &folder, &changed)?;
-    same_speed(&manifest, programs, &changed)?;
+    same_machine(&mut manifest, programs, &changed)?;
     keep_finished(&folder, &mut manifest)?;
     let mut labels = manifest.strategies.clone();
     labels.extend(
@@ -86,24 +91,36 @@ fn same_workload(
     Ok(())
 }
 
-fn same_speed(
-    manifest: &Manifest,
+fn same_machine(
+    manifest: &mut Manifest,
     programs: &Programs,
     changed: &Changed<'_>,
 ) -> anyhow::Result<()> {
-    let then = manifest.host.native_mips_per_core;
-    let mut closest = f64::INFINITY;
-    for _ in 0..CALIBRATIONS {
-        let now = programs.calibrate()?.native_mips_per_core;
-        if (now / then - 1.0).abs() < (closest / then - 1.0).abs() {
-            closest = now;
-        }
-        if (closest / then - 1.0).abs() <= SPEED_TOLERANCE {
-            return Ok(());
+    let now = host::facts(&programs.calibrate()?);
+    let then = &manifest.host;
+    if now.cpu_model != then.cpu_model {
+        let what = format!("this machine has another processor, {}", now.cpu_model);
+        return Err(changed("host.cpu_model", &then.cpu_model, &what).into());
+    }
+    if now.cores != then.cores {
+        let what = format!("this machine has {} cores", now.cores);
+        return Err(changed("host.cores", &then.cores.to_string(), &what).into());
+    }
+    let (fast, before) = (now.native_mips_per_core, then.native_mips_per_core);
+    let change = fast / before - 1.0;
+    if change.abs() > SPEED_REFUSED {
+        let what = format!("this machine runs at {fast:.0} MIPS now");
+        return Err(changed("host.native_mips_per_core", &format!("{before:.0}"), &what).into());
+    }
+    if change.abs() > SPEED_MARKED {
+        eprintln!(
+            "this machine runs at {fast:.0} MIPS a core now, at {before:.0} when the bench began"
+        );
+        if !manifest.flags.iter().any(|f| f == SPEED_CHANGED) {
+            manifest.flags.push(SPEED_CHANGED.to_string());
         }
     }
-    let what = format!("this machine runs at {closest:.0} MIPS now, more than 3 % away");
-    Err(changed("host.native_mips_per_core", &format!("{then:.0}"), &what).into())
+    Ok(())
 }
 
 /// Finished arms are those whose rows fit their marker; the rest is set aside and planned anew.
