@@ -1,25 +1,24 @@
 //! The admin listener: what the balancer knows and what may be changed while it runs.
 
 mod backends;
+mod guard;
 mod metrics;
 mod strategy;
+mod stream;
+
+pub(crate) use guard::Guard;
 
 use crate::core::{Core, ResetError};
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::{StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, patch, post};
-use futures_util::Stream;
 use serde::Serialize;
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The live page is told this often.
-const TELL_EVERY: Duration = Duration::from_millis(500);
 /// Largest body of an admin request, bytes.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
@@ -53,13 +52,12 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     serde_json::from_slice(body).map_err(|e| bad(format!("body: {e}")))
 }
 
-/// Every admin route.
-pub(crate) fn router(core: Arc<Core>) -> Router {
-    Router::new()
-        .route("/", get(|| async { Html(include_str!("admin/page.html")) }))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
+/// Every admin route. Only the two health pages answer whoever asks.
+pub(crate) fn router(core: Arc<Core>, guard: Guard) -> Router {
+    let guarded = Router::new()
+        .route("/", get(page))
         .route("/metrics", get(metrics_page))
+        .route("/api/state", get(state))
         .route("/api/backends", get(backends::list).post(backends::add))
         .route(
             "/api/backends/{name}",
@@ -71,9 +69,35 @@ pub(crate) fn router(core: Arc<Core>) -> Router {
         .route("/api/strategies", get(strategy::known))
         .route("/api/reports", post(backends::reports))
         .route("/api/reset", post(strategy::reset))
-        .route("/api/events", get(events))
+        .route("/api/events", get(stream::events))
+        .layer(from_fn_with_state(Arc::new(guard), guard::check));
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .merge(guarded)
+        .fallback(|uri: Uri| async move {
+            Refused(
+                StatusCode::NOT_FOUND,
+                format!("nothing is at {}", uri.path()),
+            )
+        })
         .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(core)
+}
+
+/// The live page: one file, which asks nobody but us.
+async fn page() -> Response {
+    let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                  connect-src 'self'; img-src data:; frame-ancestors 'none'";
+    let headers = [
+        (CONTENT_SECURITY_POLICY, policy),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    (headers, Html(include_str!("admin/page.html"))).into_response()
+}
+
+async fn state(State(core): State<Arc<Core>>) -> axum::Json<Now> {
+    axum::Json(now(&core))
 }
 
 /// Ready when every member has answered its statistics page or a request.
@@ -104,37 +128,43 @@ async fn metrics_page(State(core): State<Arc<Core>>) -> Response {
     }
 }
 
+/// The state as pages and streams show it.
 #[derive(Serialize)]
 struct Now {
     t_ms: f64,
     strategy: String,
+    seed: u64,
+    protection: &'static str,
     received: u64,
+    /// Requests that ended without a dispatch.
+    unserved: u64,
     in_flight: usize,
     pick_ns_mean: Option<f64>,
+    event_log: Option<String>,
+    event_log_lines_lost: u64,
     backends: Vec<backends::View>,
+    /// Names of the last picks, oldest first.
+    last_picks: Vec<String>,
 }
 
 fn now(core: &Core) -> Now {
     let state = core.lock();
-    let picks = &state.counts.pick_time;
+    let counts = &state.counts;
+    let picks = &counts.pick_time;
+    let backends = state.dispatcher.backends();
+    let name = |id: &strategies::BackendId| Some(backends.get(*id)?.name.to_string());
     Now {
         t_ms: state.clock.now().as_nanos() as f64 / 1e6,
         strategy: state.dispatcher.spec().to_string(),
-        received: state.counts.received,
+        seed: state.dispatcher.options().seed,
+        protection: state.protection(),
+        received: counts.received,
+        unserved: counts.unserved,
         in_flight: state.dispatcher.open_len(),
         pick_ns_mean: (picks.count > 0).then(|| picks.sum_ns as f64 / picks.count as f64),
+        event_log: state.log_name().map(str::to_string),
+        event_log_lines_lost: state.log_lines_lost(),
         backends: backends::views(&state),
+        last_picks: counts.last_picks.iter().filter_map(name).collect(),
     }
-}
-
-async fn events(
-    State(core): State<Arc<Core>>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let ticks = tokio::time::interval(TELL_EVERY);
-    let stream = futures_util::stream::unfold((core, ticks), |(core, mut ticks)| async move {
-        ticks.tick().await;
-        let text = serde_json::to_string(&now(&core)).unwrap_or_default();
-        Some((Ok(Event::default().data(text)), (core, ticks)))
-    });
-    Sse::new(stream).keep_alive(KeepAlive::default())
 }

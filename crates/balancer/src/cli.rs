@@ -1,9 +1,9 @@
 //! The command line.
 
-use crate::settings::Protection;
+use crate::settings::{Protection, Settings};
 use clap::{Args, Parser, Subcommand};
 use schema::problem::{Problem, nearest};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use strategies::{NewBackend, Spec};
@@ -65,6 +65,9 @@ pub(crate) struct Serve {
     /// Where the admin API and the live page listen.
     #[arg(long, default_value = "127.0.0.1:8081", value_name = "ADDR")]
     pub(crate) admin: SocketAddr,
+    /// File with the admin token, at least 32 characters (or variable PLUMBLINE_ADMIN_TOKEN).
+    #[arg(long, value_name = "F")]
+    pub(crate) admin_token_file: Option<PathBuf>,
     /// Allow an admin address beyond loopback without a token.
     #[arg(long)]
     pub(crate) admin_open: bool,
@@ -89,6 +92,81 @@ pub(crate) struct Serve {
     /// Threads of the proxy; default: one per core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
+    /// Peer whose X-Forwarded-* fields are believed (repeat).
+    #[arg(long = "trusted-peer", value_name = "IP")]
+    pub(crate) trusted_peers: Vec<IpAddr>,
+    /// Single limits.
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// Single limits in place of the preset's.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct Limits {
+    /// Connecting to a backend [default: 1s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 10, 60_000))]
+    pub(crate) timeout_connect: Option<Duration>,
+    /// From the pick to the head of the answer, 0s = only the total [default: 10s guarded, 0s plain].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 0, 600_000))]
+    pub(crate) timeout_per_try: Option<Duration>,
+    /// From the request's head to the head of the answer [default: 25s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 100, 600_000))]
+    pub(crate) timeout_total: Option<Duration>,
+    /// Longest gap between body bytes, both directions [default: 10s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 100, 600_000))]
+    pub(crate) timeout_body_idle: Option<Duration>,
+    /// First to last byte of a request's head [default: 5s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 100, 600_000))]
+    pub(crate) timeout_head: Option<Duration>,
+    /// Silent client connections are closed after this [default: 60s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 100, 3_600_000))]
+    pub(crate) client_idle: Option<Duration>,
+    /// SIGTERM waits this long for running requests [default: 30s].
+    #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 0, 600_000))]
+    pub(crate) shutdown_grace: Option<Duration>,
+    /// Largest request body, bytes [default: 10485760].
+    #[arg(long, value_name = "N")]
+    pub(crate) body_max_bytes: Option<u64>,
+    /// Requests held before new ones get 503, 0 = no limit [default: 4096 guarded, 0 plain].
+    #[arg(long, value_name = "N")]
+    pub(crate) shed_max_in_flight: Option<usize>,
+}
+
+impl Serve {
+    /// The preset's limits with the single ones in their place.
+    pub(crate) fn settings(&self) -> Settings {
+        let preset = Settings::of(self.protection);
+        let given = &self.limits;
+        let per_try = given.timeout_per_try.or(preset.per_try);
+        Settings {
+            connect: given.timeout_connect.unwrap_or(preset.connect),
+            per_try: per_try.filter(|d| !d.is_zero()),
+            total: given.timeout_total.unwrap_or(preset.total),
+            body_idle: given.timeout_body_idle.unwrap_or(preset.body_idle),
+            body_max_bytes: given.body_max_bytes.unwrap_or(preset.body_max_bytes),
+            shed_max_in_flight: given
+                .shed_max_in_flight
+                .unwrap_or(preset.shed_max_in_flight),
+            head: given.timeout_head.unwrap_or(preset.head),
+            client_idle: given.client_idle.unwrap_or(preset.client_idle),
+            grace: given.shutdown_grace.unwrap_or(preset.grace),
+            retry_stale: preset.retry_stale,
+        }
+    }
+}
+
+fn within(text: &str, low_ms: u64, high_ms: u64) -> Result<Duration, String> {
+    let duration = schema::duration::parse(text)?;
+    let (low, high) = (
+        Duration::from_millis(low_ms),
+        Duration::from_millis(high_ms),
+    );
+    if (low..=high).contains(&duration) {
+        return Ok(duration);
+    }
+    let text = schema::duration::format;
+    Err(format!("must be between {} and {}", text(low), text(high)))
 }
 
 fn parse_strategy(text: &str) -> Result<Spec, String> {

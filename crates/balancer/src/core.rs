@@ -8,6 +8,7 @@ use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
 use schema::report::{Report, Source};
 use std::net::IpAddr;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use strategies::classes::Classes;
@@ -129,7 +130,7 @@ impl State {
         }
         let dispatch = dispatch?;
         let decision = self.decision(&dispatch, attempt.number, pick_ns);
-        self.counts.of(dispatch.backend).picks += 1;
+        self.counts.picked(dispatch.backend);
         Some((dispatch, decision))
     }
 
@@ -241,6 +242,7 @@ impl State {
 
     /// A request that ends without any dispatch.
     pub(crate) fn unserved(&mut self, request_id: &str, reason: &str, http_status: Option<u16>) {
+        self.counts.unserved += 1;
         let t_ns = self.clock.now().as_nanos();
         self.log(Event::Unserved {
             t_ns,
@@ -306,29 +308,41 @@ impl State {
         Ok(())
     }
 
-    /// A new run: fresh dispatcher, counters and time 0; the log goes on in `file`, if given.
+    /// A new run: fresh dispatcher, counters and time 0. The log goes on in `file`, else in one named
+    /// after the first, since a log has one start; the receiver hears when the old one is complete.
     pub(crate) fn reset(
         &mut self,
         spec: Option<&Spec>,
         seed: Option<u64>,
         file: Option<&str>,
-    ) -> Result<(), ResetError> {
+    ) -> Result<Option<Receiver<()>>, ResetError> {
         let fresh = self
             .dispatcher
             .fresh(spec, seed)
             .map_err(ResetError::Pool)?;
-        if let Some(name) = file {
-            let log = self.log.as_mut().ok_or(ResetError::NoLog)?;
-            log.rotate(name).map_err(ResetError::Log)?;
-        }
+        let old_log_complete = match (&mut self.log, file) {
+            (Some(log), name) => Some(log.rotate(name).map_err(ResetError::Log)?),
+            (None, Some(_)) => return Err(ResetError::NoLog),
+            (None, None) => None,
+        };
         self.dispatcher = fresh;
         self.key_header = self.dispatcher.spec().key_header();
-        self.counts = Counts::default();
+        self.counts = self.counts.afresh();
         self.classes = Classes::default();
         self.clock = Clock::start();
         self.epoch += 1;
         self.log_start();
-        Ok(())
+        Ok(old_log_complete)
+    }
+
+    /// `plain` or `guarded`.
+    pub(crate) fn protection(&self) -> &'static str {
+        self.protection
+    }
+
+    /// File name of the event log.
+    pub(crate) fn log_name(&self) -> Option<&str> {
+        self.log.as_ref().map(EventLog::name)
     }
 
     /// Event-log lines that could not be written.
@@ -410,6 +424,11 @@ impl Ticket {
     /// Whom it was dispatched to.
     pub(crate) fn backend(&self) -> BackendId {
         self.dispatch.backend
+    }
+
+    /// Time since the dispatch, ns.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        self.core.lock().clock.now().since_ns(self.dispatch.at)
     }
 
     /// Delivers the outcome.

@@ -4,6 +4,8 @@ use strategies::{BackendId, Outcome, Status};
 
 /// Latencies kept per backend for the mean on the admin pages.
 const RECENT: usize = 50;
+/// Picks remembered for the live page.
+const LAST_PICKS: usize = 256;
 /// Upper bounds of the pick-time buckets, ns.
 pub(crate) const PICK_BUCKETS_NS: [u64; 8] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000];
 
@@ -11,13 +13,28 @@ pub(crate) const PICK_BUCKETS_NS: [u64; 8] = [100, 250, 500, 1_000, 2_500, 5_000
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) received: u64,
-    pub(crate) head_rejected: u64,
+    /// Requests under way, a gauge: kept over a reset.
+    pub(crate) held: usize,
+    pub(crate) head_rejected: std::collections::BTreeMap<&'static str, u64>,
+    /// Second attempts after a kept connection turned out closed.
+    pub(crate) stale_retries: u64,
+    /// Ids of the last picks, oldest first.
+    pub(crate) last_picks: std::collections::VecDeque<BackendId>,
+    pub(crate) unserved: u64,
     pub(crate) by_reason: std::collections::BTreeMap<&'static str, u64>,
     pub(crate) pick_time: PickTime,
     by_backend: Vec<BackendCounts>,
 }
 
 impl Counts {
+    /// Zero again; what is under way stays counted as held.
+    pub(crate) fn afresh(&self) -> Self {
+        Self {
+            held: self.held,
+            ..Self::default()
+        }
+    }
+
     /// Counters of one backend.
     pub(crate) fn of(&mut self, id: BackendId) -> &mut BackendCounts {
         if self.by_backend.len() <= id.index() {
@@ -25,6 +42,15 @@ impl Counts {
                 .resize_with(id.index() + 1, BackendCounts::default);
         }
         &mut self.by_backend[id.index()]
+    }
+
+    /// Counts one pick.
+    pub(crate) fn picked(&mut self, id: BackendId) {
+        self.of(id).picks += 1;
+        if self.last_picks.len() == LAST_PICKS {
+            self.last_picks.pop_front();
+        }
+        self.last_picks.push_back(id);
     }
 
     /// Counters of one backend, all zero if it was never picked.
@@ -79,6 +105,11 @@ impl BackendCounts {
     pub(crate) fn recent_mean_ms(&self) -> Option<f64> {
         let n = self.recent_ms.len();
         (n > 0).then(|| self.recent_ms.iter().sum::<f64>() / n as f64)
+    }
+
+    /// Sum of the latencies of all ok answers, ms.
+    pub(crate) fn latency_sum_ms(&self) -> f64 {
+        self.latency_sum_ms
     }
 
     /// Sum of the latencies of all ok answers, seconds.

@@ -23,12 +23,16 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 enum Message {
     Line(Box<Event>),
-    Rotate(File),
+    /// What came before goes to the old file; the sender is told when that is complete.
+    Rotate(File, SyncSender<()>),
 }
 
 /// The open log of one run.
 pub(crate) struct EventLog {
     folder: PathBuf,
+    first_stem: String,
+    name: String,
+    rotations: u64,
     queue: Option<SyncSender<Message>>,
     writer: Option<JoinHandle<()>>,
     lost_since_gap: u64,
@@ -46,8 +50,14 @@ impl EventLog {
             .name("event-log".into())
             .spawn(move || Lines::new(file, lost_by_writer).write_all(&messages))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let text = |part: Option<&std::ffi::OsStr>| {
+            part.map_or_else(|| "events".into(), |p| p.to_string_lossy().into_owned())
+        };
         Ok(Self {
             folder,
+            first_stem: text(path.file_stem()),
+            name: text(path.file_name()),
+            rotations: 0,
             queue: Some(queue),
             writer: Some(writer),
             lost_since_gap: 0,
@@ -72,15 +82,29 @@ impl EventLog {
         }
     }
 
-    /// Goes on in another file of the same folder.
-    pub(crate) fn rotate(&mut self, name: &str) -> io::Result<()> {
-        let file = File::create(self.folder.join(name))?;
+    /// The present file's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Goes on in another file of the same folder: `name`, else the first one's with a number. The
+    /// receiver hears when the old file is complete on disk.
+    pub(crate) fn rotate(&mut self, name: Option<&str>) -> io::Result<Receiver<()>> {
+        let name = name.map_or_else(
+            || format!("{}-{}.jsonl", self.first_stem, self.rotations + 1),
+            str::to_string,
+        );
+        let file = File::create(self.folder.join(&name))?;
         let queue = self.queue.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
-        self.lost_since_gap = 0;
+        let (complete, on_complete) = sync_channel(1);
         // The only message that may wait: nothing is in flight while a run is reset.
         queue
-            .send(Message::Rotate(file))
-            .map_err(|_| io::ErrorKind::BrokenPipe.into())
+            .send(Message::Rotate(file, complete))
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        self.lost_since_gap = 0;
+        self.rotations += 1;
+        self.name = name;
+        Ok(on_complete)
     }
 
     /// Lines that could not be written so far.
@@ -133,14 +157,18 @@ impl Lines {
         loop {
             match messages.recv_timeout(FLUSH_EVERY) {
                 Ok(Message::Line(event)) => self.take(&event),
-                Ok(Message::Rotate(file)) => {
+                Ok(Message::Rotate(file, complete)) => {
                     self.hand_over();
+                    self.sync();
                     self.file = file;
                     self.broken = false;
+                    // Whoever asked may have gone away.
+                    let _ = complete.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.hand_over();
+                    self.sync();
                     return;
                 }
             }
@@ -157,6 +185,13 @@ impl Lines {
             self.pending += 1;
         } else {
             self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A pipe cannot be synced and needs no syncing, so this is only tried.
+    fn sync(&self) {
+        if let Err(e) = self.file.sync_data() {
+            tracing::debug!("event log: cannot sync: {e}");
         }
     }
 
@@ -199,8 +234,11 @@ mod tests {
         };
         let mut log = EventLog::create(&folder.path().join("a.jsonl")).unwrap();
         log.push(strategy(1));
-        log.rotate("b.jsonl").unwrap();
+        log.rotate(Some("b.jsonl")).unwrap().recv().unwrap();
         log.push(strategy(2));
+        assert_eq!(log.name(), "b.jsonl");
+        log.rotate(None).unwrap().recv().unwrap();
+        assert_eq!(log.name(), "a-2.jsonl");
         assert_eq!(log.lost(), 0);
         drop(log);
         let text = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();

@@ -1,9 +1,17 @@
-//! The traffic path: accept, check, pick, forward, stream the answer back.
+//! The proxy path: HTTP/1 in, HTTP/1 out, streaming both ways.
+//!
+//! A client connection is read through a checking [`gate`] and served by hyper; each request on it is
+//! checked, placed, sent and answered by [`forward`]. Every way out passes two drop guards, the
+//! ticket of the dispatch and the [`receipt`] of the request, so counts cannot leak.
 
-pub(crate) mod answer;
-pub(crate) mod body;
-pub(crate) mod fields;
+mod answer;
+mod body;
+mod chunks;
+mod fields;
 pub(crate) mod forward;
-pub(crate) mod framing;
-pub(crate) mod pool;
+mod framing;
+mod gate;
+mod head;
+mod pool;
+mod receipt;
 pub(crate) mod server;

@@ -1,13 +1,13 @@
 //! Starting, running and stopping the balancer.
 
-use crate::admin;
+use crate::admin::{self, Guard};
 use crate::cli::Serve;
 use crate::core::Core;
 use crate::event_log::EventLog;
 use crate::polls::{self, Polling};
 use crate::proxy::forward::RequestIds;
 use crate::proxy::server::{self, Ending, Shared};
-use crate::settings::Settings;
+use crate::settings::{NOT_YET, Protection};
 use anyhow::Context as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
@@ -29,6 +29,13 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         eprintln!("error: {text}");
         return Ok(ExitCode::from(2));
     }
+    let guard = match Guard::from_flags(args) {
+        Ok(guard) => guard,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return Ok(ExitCode::from(2));
+        }
+    };
     start_logging();
     let options = Options {
         seed: args.seed,
@@ -58,20 +65,13 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(run(args, core, traffic, admin))
+    runtime.block_on(run(args, core, traffic, admin, guard))
 }
 
 /// Refuses what clap cannot see.
 fn check(args: &Serve) -> Result<(), String> {
     if args.backends.is_empty() {
         return Err("--backend: none is given; add --backend name=a,url=http://HOST:PORT".into());
-    }
-    if !args.admin.ip().is_loopback() && !args.admin_open {
-        return Err(format!(
-            "--admin: {}: not on loopback; anybody who reaches it could change the balancer \
-             (allowed: 127.0.0.0/8, ::1); add --admin-open if the network is yours alone",
-            args.admin
-        ));
     }
     Ok(())
 }
@@ -81,6 +81,7 @@ async fn run(
     core: Arc<Core>,
     traffic: TcpListener,
     admin: TcpListener,
+    guard: Guard,
 ) -> anyhow::Result<ExitCode> {
     let (stop, stopped) = watch::channel(false);
     let threads = args.threads.map_or_else(cores, usize::from);
@@ -90,8 +91,9 @@ async fn run(
         .as_micros();
     let shared = Shared {
         core: Arc::clone(&core),
-        settings: Settings::of(args.protection),
+        settings: args.settings(),
         ids: Arc::new(RequestIds::new(format!("{boot:x}"))),
+        trusted_peers: args.trusted_peers.clone().into(),
         stop: stopped,
     };
     let workers = server::start(&traffic, threads, &shared)?;
@@ -103,9 +105,15 @@ async fn run(
         admin.local_addr()?
     );
     drop(traffic);
+    if args.protection == Protection::Guarded {
+        tracing::warn!(
+            "guarded has limits per attempt, shedding and one repeat on a kept connection that closed; not in this version: {NOT_YET}"
+        );
+    }
     tracing::info!(strategy = %args.strategy, backends = args.backends.len(), threads, "started");
     let admin = tokio::net::TcpListener::from_std(admin)?;
-    let serving = tokio::spawn(axum::serve(admin, admin::router(Arc::clone(&core))).into_future());
+    let serving =
+        tokio::spawn(axum::serve(admin, admin::router(Arc::clone(&core), guard)).into_future());
     let polling = tokio::spawn(polls::run(
         Arc::clone(&core),
         Polling::every(args.stats_interval),
@@ -166,6 +174,7 @@ fn start_logging() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .init();
 }
 

@@ -21,6 +21,9 @@ impl Protection {
     }
 }
 
+/// Protections of the preset `guarded` that this version does not have.
+pub(crate) const NOT_YET: &str = "retries on other backends, ejection, active health checks, per-backend caps with a queue, fail-hold";
+
 /// Effective limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
@@ -36,6 +39,14 @@ pub(crate) struct Settings {
     pub(crate) body_max_bytes: u64,
     /// Requests in flight over all backends; above: 503 `shed`. 0 = no limit.
     pub(crate) shed_max_in_flight: usize,
+    /// First to last byte of a request's head.
+    pub(crate) head: Duration,
+    /// A client connection may be silent this long between requests.
+    pub(crate) client_idle: Duration,
+    /// SIGTERM waits this long for running requests.
+    pub(crate) grace: Duration,
+    /// One more attempt when a kept connection was closed by the backend before it answered.
+    pub(crate) retry_stale: bool,
 }
 
 impl Settings {
@@ -49,6 +60,10 @@ impl Settings {
             body_idle: Duration::from_secs(10),
             body_max_bytes: 10 << 20,
             shed_max_in_flight: if guarded { 4096 } else { 0 },
+            head: Duration::from_secs(5),
+            client_idle: Duration::from_secs(60),
+            grace: Duration::from_secs(30),
+            retry_stale: guarded,
         }
     }
 }
@@ -61,11 +76,11 @@ pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
 pub(crate) const MAX_FIELDS: usize = 100;
 /// Longest request target, bytes.
 pub(crate) const MAX_URI_BYTES: usize = 8 << 10;
-/// A client connection may be silent this long between requests or within a head.
-pub(crate) const CLIENT_IDLE: Duration = Duration::from_secs(60);
 /// An idle upstream connection is closed after this; the workers' own limit is larger.
 pub(crate) const UPSTREAM_IDLE: Duration = Duration::from_secs(15);
 /// Idle upstream connections kept per backend and thread.
 pub(crate) const UPSTREAM_IDLE_MAX: usize = 64;
-/// SIGTERM waits this long for running requests.
-pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
+/// A client has this long before the rate of its body counts.
+pub(crate) const BODY_RATE_GRACE: Duration = Duration::from_secs(5);
+/// Slowest request body, bytes per second of waiting for the client.
+pub(crate) const MIN_BODY_BYTES_PER_S: u64 = 1024;

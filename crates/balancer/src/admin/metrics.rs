@@ -20,21 +20,25 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
         &mut out,
         "plumbline_heads_rejected",
         "counter",
-        "Heads the HTTP library refused.",
+        "Heads refused before they counted as received, by reason.",
     )?;
-    writeln!(
-        out,
-        "plumbline_heads_rejected_total {}",
-        counts.head_rejected
-    )?;
+    for (reason, n) in &counts.head_rejected {
+        writeln!(
+            out,
+            "plumbline_heads_rejected_total{{reason=\"{reason}\"}} {n}"
+        )?;
+    }
     family(
         &mut out,
-        "plumbline_answers",
+        "plumbline_requests_ended",
         "counter",
-        "Answers begun, by reason.",
+        "Requests ended, by reason; backend is the backend's own answer.",
     )?;
     for (reason, n) in &counts.by_reason {
-        writeln!(out, "plumbline_answers_total{{reason=\"{reason}\"}} {n}")?;
+        writeln!(
+            out,
+            "plumbline_requests_ended_total{{reason=\"{reason}\"}} {n}"
+        )?;
     }
     family(
         &mut out,
@@ -47,6 +51,7 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
         "plumbline_event_log_lines_lost_total {}",
         state.log_lines_lost()
     )?;
+    gauges(&mut out, counts)?;
     pick_time(&mut out, counts)?;
     let members: Vec<_> = state
         .dispatcher
@@ -165,6 +170,26 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
+}
+
+fn gauges(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result {
+    family(
+        out,
+        "plumbline_requests_held",
+        "gauge",
+        "Requests under way.",
+    )?;
+    writeln!(out, "plumbline_requests_held {}", counts.held)?;
+    let help = "Requests that ended without a dispatch.";
+    family(out, "plumbline_unserved", "counter", help)?;
+    writeln!(out, "plumbline_unserved_total {}", counts.unserved)?;
+    let help = "Second attempts after a kept connection turned out closed.";
+    family(out, "plumbline_stale_retries", "counter", help)?;
+    writeln!(
+        out,
+        "plumbline_stale_retries_total {}",
+        counts.stale_retries
+    )
 }
 
 fn pick_time(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result {

@@ -63,7 +63,7 @@ pub(super) async fn reset(
     State(core): State<Arc<Core>>,
     body: Bytes,
 ) -> Result<Json<serde_json::Value>, Refused> {
-    let reset: Reset = if body.is_empty() {
+    let reset: Reset = if body.iter().all(u8::is_ascii_whitespace) {
         Reset::default()
     } else {
         read(&body)?
@@ -80,8 +80,12 @@ pub(super) async fn reset(
             "event_log: \"{name}\" is no plain file name (allowed: 1 to 128 of letters, digits, . _ -)"
         )));
     }
-    core.lock()
-        .reset(spec.as_ref(), reset.seed, reset.event_log.as_deref())?;
+    let file = reset.event_log.as_deref();
+    let old_log = core.lock().reset(spec.as_ref(), reset.seed, file)?;
+    if let Some(complete) = old_log {
+        // An error means that the writer is gone; its lines then count as lost.
+        let _ = tokio::task::spawn_blocking(move || complete.recv()).await;
+    }
     let view = serde_json::to_value(now(&core)).map_err(bad)?;
     Ok(Json(view))
 }

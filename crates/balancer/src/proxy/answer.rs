@@ -2,8 +2,9 @@
 
 use super::body::ResponseBody;
 use super::framing::Refusal;
+use super::receipt::Receipt;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use schema::headers;
 
@@ -17,13 +18,36 @@ pub(crate) const TOTAL_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "total_t
 pub(crate) const NO_BACKEND: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "no_backend");
 pub(crate) const SHED: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "shed");
 pub(crate) const BAD_REQUEST: Refusal = (StatusCode::BAD_REQUEST, "bad_request");
+pub(crate) const METHOD: Refusal = (StatusCode::METHOD_NOT_ALLOWED, "method");
+pub(crate) const URI_TOO_LONG: Refusal = (StatusCode::URI_TOO_LONG, "uri_too_long");
+pub(crate) const HEAD_TOO_LARGE: Refusal = (
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "head_too_large",
+);
+pub(crate) const HEAD_TIMEOUT: Refusal = (StatusCode::REQUEST_TIMEOUT, "head_timeout");
 pub(crate) const BODY_TOO_LARGE: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");
 pub(crate) const BODY_TIMEOUT: Refusal = (StatusCode::REQUEST_TIMEOUT, "body_timeout");
 
+/// How a request ends whose client went away; nobody hears it.
+pub(crate) const CLIENT_GONE: &str = "client_gone";
+/// The same, found within the request's body. 499 is not registered, and nobody reads it.
+pub(crate) const GONE: Refusal = (StatusCode::BAD_REQUEST, CLIENT_GONE);
+/// The backend ended its answer early; the client's connection was cut.
+pub(crate) const BODY_TRUNCATED: &str = "body_truncated";
+/// The backend stalled within its answer; the client's connection was cut.
+pub(crate) const BODY_IDLE: &str = "body_idle";
+
 /// The answer for a refusal; `attempts` were made before it.
-pub(crate) fn refuse((status, reason): Refusal, attempts: u32) -> Response<ResponseBody> {
+pub(crate) fn refuse(
+    (status, reason): Refusal,
+    attempts: u32,
+    receipt: Option<Receipt>,
+) -> Response<ResponseBody> {
     let text = Bytes::from(format!("{} {reason}\n", status.as_u16()));
-    let mut answer = Response::new(ResponseBody::Own(Some(text)));
+    let mut answer = Response::new(ResponseBody::Own {
+        text: Some(text),
+        _receipt: receipt,
+    });
     *answer.status_mut() = status;
     let fields = answer.headers_mut();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
@@ -31,6 +55,14 @@ pub(crate) fn refuse((status, reason): Refusal, attempts: u32) -> Response<Respo
     fields.insert(headers::ATTEMPTS, HeaderValue::from(attempts));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         fields.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        let offered = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
+        fields.insert(ALLOW, HeaderValue::from_static(offered));
+    }
+    if status.is_client_error() {
+        // What is left of a broken request cannot be told from the next one.
+        fields.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     answer
 }

@@ -1,7 +1,11 @@
 //! Bodies in both directions: streamed, never collected, each with a limit on silence.
 
+use super::answer::{BODY_IDLE, BODY_TRUNCATED};
+use super::gate::Conn;
 use super::pool::{Pool, Sender};
+use super::receipt::Receipt;
 use crate::core::{Ticket, Told};
+use crate::settings::{BODY_RATE_GRACE, MIN_BODY_BYTES_PER_S, Settings};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -45,48 +49,116 @@ impl Silence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     TooLarge,
-    Silent,
+    /// Silent for too long, or below the slowest rate.
+    Slow,
     Broken,
+    /// The client closed its connection within the body.
+    Gone,
+}
+
+/// How far a request's body came; shared with its exchange.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) fault: Cell<Option<BodyFault>>,
+    /// It was handed over to its end, so the connection can carry another request.
+    pub(crate) whole: Cell<bool>,
 }
 
 /// A client's body on its way to a backend.
 pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
-    left: u64,
-    silence: Silence,
-    fault: Rc<Cell<Option<BodyFault>>>,
+    conn: Rc<Conn>,
+    progress: Rc<Progress>,
+    max_bytes: u64,
+    taken: u64,
+    idle: Duration,
+    /// Time spent waiting for the client; when the backend takes no bytes that is not its fault.
+    waited: Duration,
+    waiting_since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl RequestBody {
-    /// Streams `incoming` up to `max_bytes`; what goes wrong is noted in `fault`.
+    /// Streams `incoming` within the limits; how far it came is noted in `progress`.
     pub(crate) fn new(
         incoming: Incoming,
-        max_bytes: u64,
-        silence: Duration,
-        fault: Rc<Cell<Option<BodyFault>>>,
+        conn: Rc<Conn>,
+        settings: &Settings,
+        progress: Rc<Progress>,
     ) -> Self {
+        let empty = incoming.is_end_stream();
+        progress.whole.set(empty);
         Self {
-            incoming: Some(incoming),
-            left: max_bytes,
-            silence: Silence::new(silence),
-            fault,
+            incoming: (!empty).then_some(incoming),
+            conn,
+            progress,
+            max_bytes: settings.body_max_bytes,
+            taken: 0,
+            idle: settings.body_idle,
+            waited: Duration::ZERO,
+            waiting_since: None,
+            timer: None,
         }
     }
 
     /// No body.
     pub(crate) fn empty() -> Self {
-        let silence = Silence::new(Duration::ZERO);
         Self {
             incoming: None,
-            left: 0,
-            silence,
-            fault: Rc::default(),
+            conn: Rc::default(),
+            progress: Rc::default(),
+            max_bytes: 0,
+            taken: 0,
+            idle: Duration::ZERO,
+            waited: Duration::ZERO,
+            waiting_since: None,
+            timer: None,
         }
     }
 
+    /// Without a body it can be sent twice.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.incoming.is_none()
+    }
+
     fn fail(&self, fault: BodyFault, what: &'static str) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.fault.set(Some(fault));
+        self.progress.fault.set(Some(fault));
         Poll::Ready(Some(Err(io::Error::other(what))))
+    }
+
+    fn end(&self) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.progress.whole.set(true);
+        Poll::Ready(None)
+    }
+
+    /// Waiting for the client, until it is silent for too long or falls below the slowest rate.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.waiting_since.is_none() {
+            let now = Instant::now();
+            self.waiting_since = Some(now);
+            let earned = Duration::from_secs(self.taken / MIN_BODY_BYTES_PER_S);
+            let left = earned.max(BODY_RATE_GRACE).saturating_sub(self.waited);
+            let deadline = now + left.min(self.idle);
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset(deadline),
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline))),
+            }
+        }
+        if let Some(timer) = &mut self.timer {
+            ready!(timer.as_mut().poll(cx));
+        }
+        self.fail(BodyFault::Slow, "the client's body stopped or is too slow")
+    }
+
+    fn take(&mut self, data: Bytes) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.taken += data.len() as u64;
+        if self.taken > self.max_bytes {
+            return self.fail(BodyFault::TooLarge, "the client's body is too large");
+        }
+        if self.incoming.as_ref().is_none_or(Body::is_end_stream) {
+            self.progress.whole.set(true);
+        }
+        Poll::Ready(Some(Ok(Frame::data(data))))
     }
 }
 
@@ -99,30 +171,29 @@ impl Body for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let Some(incoming) = &mut self.incoming else {
-            return Poll::Ready(None);
+            return self.end();
         };
-        match Pin::new(incoming).poll_frame(cx) {
-            Poll::Pending => match self.silence.lasts(cx) {
-                Poll::Ready(()) => self.fail(BodyFault::Silent, "the client's body stopped"),
-                Poll::Pending => Poll::Pending,
-            },
-            Poll::Ready(None) => Poll::Ready(None),
-            Poll::Ready(Some(Err(_))) => {
-                self.fail(BodyFault::Broken, "the client's body broke off")
-            }
-            Poll::Ready(Some(Ok(frame))) => {
-                self.silence.broken();
+        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(cx) else {
+            return self.wait(cx);
+        };
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += since.elapsed();
+        }
+        match frame {
+            None => self.end(),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => self.take(data),
                 // Trailers are the client's framing, not the request's content: dropped.
-                let Ok(data) = frame.into_data() else {
-                    return Poll::Ready(None);
+                Err(_) => self.end(),
+            },
+            Some(Err(_)) => {
+                // The gate sees everything that is malformed; what is left is a closed connection.
+                let fault = if self.conn.body_is_broken() {
+                    BodyFault::Broken
+                } else {
+                    BodyFault::Gone
                 };
-                match self.left.checked_sub(data.len() as u64) {
-                    Some(left) => {
-                        self.left = left;
-                        Poll::Ready(Some(Ok(Frame::data(data))))
-                    }
-                    None => self.fail(BodyFault::TooLarge, "the client's body is too large"),
-                }
+                self.fail(fault, "the client's body broke off")
             }
         }
     }
@@ -140,8 +211,11 @@ impl Body for RequestBody {
 
 /// An answer's body on its way to the client.
 pub(crate) enum ResponseBody {
-    /// The balancer's own words.
-    Own(Option<Bytes>),
+    /// The balancer's own words; the receipt lives as long as they are sent.
+    Own {
+        text: Option<Bytes>,
+        _receipt: Option<Receipt>,
+    },
     /// A backend's answer.
     Streamed(Box<Streamed>),
 }
@@ -156,6 +230,10 @@ pub(crate) struct Streamed {
 /// What is settled when the last byte has passed.
 pub(crate) struct Open {
     pub(crate) ticket: Ticket,
+    pub(crate) receipt: Receipt,
+    pub(crate) progress: Rc<Progress>,
+    /// The client sees the end of the body only in the end of its connection.
+    pub(crate) close_delimited: bool,
     pub(crate) answer: Answer,
     pub(crate) told: Told,
     pub(crate) sender: Sender,
@@ -178,41 +256,49 @@ impl ResponseBody {
 
 impl Streamed {
     fn settle_if_over(&mut self) {
-        if self.incoming.is_end_stream()
-            && let Some(open) = self.open.take()
-        {
-            let backend = open.ticket.backend();
-            open.ticket.finish(&open.answer, &open.told);
+        if self.incoming.is_end_stream() {
+            self.settle();
+        }
+    }
+
+    /// The whole answer is here.
+    fn settle(&mut self) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        let backend = open.ticket.backend();
+        let mut receipt = open.receipt;
+        receipt.end("backend", open.answer.http_status);
+        open.ticket.finish(&open.answer, &open.told);
+        if open.progress.whole.get() {
             open.pool.keep(backend, open.sender);
         }
     }
 
-    fn fail(&mut self, status: Status, what: &'static str) -> io::Error {
+    fn fail(&mut self, status: Status, reason: &'static str) -> io::Error {
         if let Some(open) = self.open.take() {
-            open.ticket.finish(
-                &Answer {
-                    status,
-                    ..open.answer
-                },
-                &Told::default(),
-            );
+            let mut receipt = open.receipt;
+            receipt.end(reason, None);
+            if open.close_delimited {
+                receipt.conn.abort();
+            }
+            let answer = Answer {
+                status,
+                ..open.answer
+            };
+            open.ticket.finish(&answer, &Told::default());
         }
-        io::Error::other(what)
+        io::Error::other(reason)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Pending => {
                 ready!(self.silence.lasts(cx));
-                let e = self.fail(Status::Timeout, "body_idle: the backend's body stopped");
-                Poll::Ready(Some(Err(e)))
+                Poll::Ready(Some(Err(self.fail(Status::Timeout, BODY_IDLE))))
             }
             Poll::Ready(Some(Err(_))) => {
-                let e = self.fail(
-                    Status::Error,
-                    "body_truncated: the backend's body broke off",
-                );
-                Poll::Ready(Some(Err(e)))
+                Poll::Ready(Some(Err(self.fail(Status::Error, BODY_TRUNCATED))))
             }
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
@@ -223,10 +309,17 @@ impl Streamed {
                 }
             }
             Poll::Ready(None) => {
-                self.settle_if_over();
+                self.settle();
                 Poll::Ready(None)
             }
         }
+    }
+}
+
+impl Drop for Streamed {
+    fn drop(&mut self) {
+        // The server does not ask again once the stated length is reached.
+        self.settle_if_over();
     }
 }
 
@@ -239,21 +332,25 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match self.get_mut() {
-            Self::Own(text) => Poll::Ready(text.take().map(|t| Ok(Frame::data(t)))),
+            Self::Own { text, .. } => Poll::Ready(text.take().map(|t| Ok(Frame::data(t)))),
             Self::Streamed(streamed) => streamed.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Own(text) => text.is_none(),
-            Self::Streamed(streamed) => streamed.incoming.is_end_stream(),
+            Self::Own { text, .. } => text.is_none(),
+            Self::Streamed(streamed) => {
+                streamed.open.is_none() && streamed.incoming.is_end_stream()
+            }
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64)),
+            Self::Own { text, .. } => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64))
+            }
             Self::Streamed(streamed) => streamed.incoming.size_hint(),
         }
     }

@@ -1,11 +1,13 @@
 //! One request: checked, placed, sent, answered.
 
-use super::answer::{self, refuse};
-use super::body::{BodyFault, Open, RequestBody, ResponseBody};
+use super::answer;
+use super::body::{BodyFault, Open, Progress, RequestBody, ResponseBody};
+use super::fields::{self, Peer, safe_request_id};
 use super::framing::{self, Refusal};
-use super::pool::{self, Pool, Sender, Use};
-use super::{fields, fields::safe_request_id};
-use crate::core::{Attempt, Core, Picked, Told};
+use super::gate::Conn;
+use super::pool::{self, Pool, Sender};
+use super::receipt::Receipt;
+use crate::core::{Attempt, Core, Picked, Ticket, Told};
 use crate::settings::Settings;
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode, Uri, Version, request};
@@ -14,13 +16,12 @@ use hyper::body::Incoming;
 use schema::headers;
 use schema::headers::WorkerTiming;
 use schema::load_report::LoadReport;
-use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use strategies::{Answer, Status};
+use strategies::{Answer, BackendId, Status};
 use tokio::time::Instant;
 
 /// What all requests of one thread share.
@@ -29,6 +30,8 @@ pub(crate) struct Proxy {
     pub(crate) settings: Settings,
     pub(crate) pool: Rc<Pool>,
     pub(crate) ids: Arc<RequestIds>,
+    /// Peers whose `X-Forwarded-*` are believed.
+    pub(crate) trusted_peers: Arc<[IpAddr]>,
 }
 
 /// Names for requests that come without one.
@@ -53,45 +56,63 @@ impl RequestIds {
     }
 }
 
+/// What stays the same over the attempts of one request.
+struct Job<'a> {
+    began: Instant,
+    /// The client's version.
+    version: Version,
+    body_len: u64,
+    progress: &'a Rc<Progress>,
+}
+
+/// One attempt that brought no answer.
+struct Missed {
+    refusal: Refusal,
+    /// The request, if it may be sent again: a kept connection was closed before it answered.
+    again: Option<Box<request::Parts>>,
+}
+
 impl Proxy {
-    /// Answers one request; never fails, since a failure is an answer too.
+    /// Answers one request; never fails, since a failure is an answer too. `refused` says what the
+    /// gate found wrong with its head.
     pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
         peer: IpAddr,
+        conn: Rc<Conn>,
+        refused: Option<Refusal>,
     ) -> Response<ResponseBody> {
+        if let Some(refusal) = refused {
+            let mut state = self.core.lock();
+            *state.counts.head_rejected.entry(refusal.1).or_default() += 1;
+            drop(state);
+            let mut response = answer::refuse(refusal, 0, None);
+            response
+                .headers_mut()
+                .insert(headers::REQUEST_ID, self.ids.make());
+            return response;
+        }
         let (head, body) = request.into_parts();
         let id = safe_request_id(&head.headers).unwrap_or_else(|| self.ids.make());
-        let mut response = match self.admit(&head) {
-            Ok(()) => self.place(head, body, peer, &id).await,
-            Err(refusal) => self.unserved(refusal, &id),
+        let (receipt, held) = Receipt::begin(&self.core, &conn, id.clone());
+        let mut response = match self.admit(&head, &body, held) {
+            Ok(()) => self.place(head, body, peer, receipt).await,
+            Err(refusal) => refuse(refusal, 0, receipt),
         };
         response.headers_mut().insert(headers::REQUEST_ID, id);
         response
     }
 
-    fn admit(&self, head: &request::Parts) -> Result<(), Refusal> {
-        let mut state = self.core.lock();
-        state.counts.received += 1;
+    fn admit(&self, head: &request::Parts, body: &Incoming, held: usize) -> Result<(), Refusal> {
         let limit = self.settings.shed_max_in_flight;
-        if limit > 0 && state.dispatcher.open_len() >= limit {
+        if limit > 0 && held > limit {
             return Err(answer::SHED);
         }
-        drop(state);
-        framing::check_request(head)
-    }
-
-    fn unserved(&self, refusal: Refusal, id: &HeaderValue) -> Response<ResponseBody> {
-        let (status, reason) = refusal;
-        let mut state = self.core.lock();
-        state.unserved(
-            id.to_str().unwrap_or_default(),
-            reason,
-            Some(status.as_u16()),
-        );
-        *state.counts.by_reason.entry(reason).or_default() += 1;
-        drop(state);
-        refuse(refusal, 0)
+        framing::check_request(head)?;
+        if body.size_hint().lower() > self.settings.body_max_bytes {
+            return Err(answer::BODY_TOO_LARGE);
+        }
+        Ok(())
     }
 
     async fn place(
@@ -99,174 +120,166 @@ impl Proxy {
         mut head: request::Parts,
         body: Incoming,
         peer: IpAddr,
-        id: &HeaderValue,
+        mut receipt: Receipt,
     ) -> Response<ResponseBody> {
-        let target = head
-            .uri
-            .path_and_query()
-            .map_or("/", |p| p.as_str())
-            .to_string();
-        let attempt = Attempt {
-            request_id: id.to_str().unwrap_or_default(),
-            method: head.method.as_str(),
-            url: &target,
-            client: peer,
-            headers: &head.headers,
-            body_len: body.size_hint().lower(),
-            number: 0,
-            tried: &[],
-            cost_mi: number(head.headers.get(headers::TASK_SIZE_MI)),
+        let is_chunked = !body.is_end_stream() && body.size_hint().exact().is_none();
+        let progress = Rc::new(Progress::default());
+        let job = Job {
+            began: Instant::now(),
+            version: head.version,
+            body_len: body.size_hint().exact().unwrap_or(0),
+            progress: &progress,
         };
-        let Some(picked) = self.core.pick(&attempt) else {
-            return self.unserved(answer::NO_BACKEND, id);
+        let who = Peer {
+            address: peer,
+            version: head.version,
+            trusted: &self.trusted_peers,
         };
-        fields::for_backend(&mut head.headers, peer, id);
-        if let Ok(attempt) = HeaderValue::try_from(format!("{}-0", id.to_str().unwrap_or_default()))
-        {
-            head.headers.insert(headers::ATTEMPT, attempt);
-        }
-        head.uri = Uri::try_from(target).unwrap_or_default();
+        fields::for_backend(&mut head.headers, &who, &receipt.id, is_chunked);
+        // The path and query of a valid target are valid themselves.
+        let target = head.uri.path_and_query().cloned();
+        head.uri = target.map_or_else(Uri::default, Uri::from);
         head.version = Version::HTTP_11;
-        self.attempt(head, body, picked).await
+        let conn = Rc::clone(&receipt.conn);
+        let mut body = RequestBody::new(body, conn, &self.settings, Rc::clone(&progress));
+        let mut number = 0;
+        loop {
+            let Some(picked) = self.pick(&head, peer, number, &job, receipt.id()) else {
+                return refuse(answer::NO_BACKEND, number, receipt);
+            };
+            receipt.dispatched = true;
+            if let Ok(attempt) = HeaderValue::try_from(format!("{}-{number}", receipt.id())) {
+                head.headers.insert(headers::ATTEMPT, attempt);
+            }
+            let Picked {
+                ticket,
+                name,
+                url,
+                decision,
+            } = picked;
+            let decision = decision.to_string();
+            let sent = self.attempt(head, body, &url, ticket.backend(), number, &job);
+            let (mut response, reason) = match sent.await {
+                Ok((answer, sender)) => {
+                    let response = self.relay(answer, sender, ticket, receipt, &job);
+                    (response, "backend")
+                }
+                Err(Missed { refusal, again }) => {
+                    ticket.fail(outcome_of(refusal));
+                    if let Some(parts) = again {
+                        (head, body) = (*parts, RequestBody::empty());
+                        number += 1;
+                        self.core.lock().counts.stale_retries += 1;
+                        continue;
+                    }
+                    (refuse(refusal, number + 1, receipt), refusal.1)
+                }
+            };
+            describe(response.headers_mut(), reason, number + 1, &name, decision);
+            return response;
+        }
     }
 
-    /// Sends one attempt and turns what comes back into the client's answer.
+    fn pick(
+        &self,
+        head: &request::Parts,
+        client: IpAddr,
+        number: u32,
+        job: &Job<'_>,
+        request_id: &str,
+    ) -> Option<Picked> {
+        self.core.pick(&Attempt {
+            request_id,
+            method: head.method.as_str(),
+            url: head.uri.path_and_query().map_or("/", |p| p.as_str()),
+            client,
+            headers: &head.headers,
+            body_len: job.body_len,
+            number,
+            tried: &[],
+            cost_mi: number_of(head.headers.get(headers::TASK_SIZE_MI)),
+        })
+    }
+
+    /// Sends one attempt; the answer's head is good.
     async fn attempt(
         &self,
         head: request::Parts,
-        body: Incoming,
-        picked: Picked,
-    ) -> Response<ResponseBody> {
-        let Picked {
-            ticket,
-            name,
-            url,
-            decision,
-        } = picked;
-        let started = Instant::now();
-        let fault = Rc::new(Cell::new(None));
-        let sent = self.send(head, body, &url, ticket.backend(), &fault).await;
-        let (mut response, reason) = match sent {
-            Ok((answer, sender)) => {
-                let ttfb = started.elapsed();
-                let (parts, incoming) = answer.into_parts();
-                if framing::is_ambiguous(&parts.headers) {
-                    ticket.fail(Status::Error);
-                    (refuse(answer::BAD_RESPONSE, 1), answer::BAD_RESPONSE.1)
-                } else {
-                    let told = told(&parts.headers);
-                    let outcome = outcome(&parts, ttfb.as_nanos() as u64);
-                    let open = Open {
-                        ticket,
-                        answer: outcome,
-                        told,
-                        sender,
-                        pool: Rc::clone(&self.pool),
-                    };
-                    let body = ResponseBody::streamed(incoming, self.settings.body_idle, open);
-                    let mut response = Response::from_parts(parts, body);
-                    *response.version_mut() = Version::HTTP_11;
-                    fields::for_client(response.headers_mut());
-                    (response, "backend")
-                }
-            }
-            Err((status, refusal)) => {
-                ticket.fail(status);
-                (refuse(refusal, 1), refusal.1)
-            }
-        };
-        *self.core.lock().counts.by_reason.entry(reason).or_default() += 1;
-        let out = response.headers_mut();
-        out.insert(headers::REASON, HeaderValue::from_static(reason));
-        out.insert(headers::ATTEMPTS, HeaderValue::from(1));
-        for (field, text) in [
-            (headers::CONTAINER, name.to_string()),
-            (headers::DECISION, decision.to_string()),
-        ] {
-            if let Ok(value) = HeaderValue::try_from(text) {
-                out.insert(field, value);
-            }
-        }
-        response
-    }
-
-    /// Sends the request; the head of the answer, or how the dispatch ended and what to tell the client.
-    async fn send(
-        &self,
-        head: request::Parts,
-        body: Incoming,
+        body: RequestBody,
         url: &str,
-        backend: strategies::BackendId,
-        fault: &Rc<Cell<Option<BodyFault>>>,
-    ) -> Result<(Response<Incoming>, Sender), (Status, Refusal)> {
-        let authority = url.strip_prefix("http://").unwrap_or(url);
-        let now = Instant::now();
-        let total = now + self.settings.total;
-        let per_try = self.settings.per_try.map(|d| now + d);
+        backend: BackendId,
+        number: u32,
+        job: &Job<'_>,
+    ) -> Result<(Response<Incoming>, Sender), Missed> {
+        let total = job.began + self.settings.total;
+        let per_try = self.settings.per_try.map(|d| Instant::now() + d);
         let deadline = per_try.map_or(total, |p| p.min(total));
         let too_late = if deadline < total {
             answer::PER_TRY_TIMEOUT
         } else {
             answer::TOTAL_TIMEOUT
         };
-        let exchange = self.exchange(head, body, authority, backend, fault);
-        match tokio::time::timeout_at(deadline, exchange).await {
-            Ok(result) => result,
-            Err(_) => Err((Status::Timeout, too_late)),
-        }
+        let mut again = None;
+        let repeatable = number == 0
+            && self.settings.retry_stale
+            && body.is_empty()
+            && is_idempotent(&head.method);
+        let copy = repeatable.then_some(&mut again);
+        let authority = url.strip_prefix("http://").unwrap_or(url);
+        let request = Request::from_parts(head, body);
+        let exchange = self.exchange(request, authority, backend, job.progress, copy);
+        let refusal = match tokio::time::timeout_at(deadline, exchange).await {
+            Ok(Ok((answer, sender))) => {
+                if framing::check_answer(&answer) {
+                    return Ok((answer, sender));
+                }
+                answer::BAD_RESPONSE
+            }
+            Ok(Err(refusal)) => refusal,
+            Err(_) => too_late,
+        };
+        Err(Missed {
+            refusal,
+            again: again.filter(|_| refusal == answer::BACKEND_RESET),
+        })
     }
 
+    /// Sends over a kept connection, else over a new one. A request of which nothing was written,
+    /// because the kept connection closed meanwhile, simply takes the next connection.
     async fn exchange(
         &self,
-        head: request::Parts,
-        body: Incoming,
+        mut request: Request<RequestBody>,
         authority: &str,
-        backend: strategies::BackendId,
-        fault: &Rc<Cell<Option<BodyFault>>>,
-    ) -> Result<(Response<Incoming>, Sender), (Status, Refusal)> {
-        // A kept connection may have been closed by the backend just now. Without a body and with an
-        // idempotent method nothing is lost by asking once more on a fresh one.
-        let again = (body.is_end_stream() && is_idempotent(&head.method)).then(|| head.clone());
-        let body = if body.is_end_stream() {
-            RequestBody::empty()
-        } else {
-            let s = &self.settings;
-            RequestBody::new(body, s.body_max_bytes, s.body_idle, Rc::clone(fault))
-        };
-        let (mut sender, used) = self.connection(authority, backend).await?;
-        match sender.send_request(Request::from_parts(head, body)).await {
-            Ok(answer) => Ok((answer, sender)),
-            Err(e) => match again.filter(|_| used == Use::Again && is_closed_unanswered(&e)) {
-                Some(head) => {
-                    let mut fresh = self.open(authority, backend).await?;
-                    let request = Request::from_parts(head, RequestBody::empty());
-                    match fresh.send_request(request).await {
-                        Ok(answer) => Ok((answer, fresh)),
-                        Err(e) => Err(broken(&e, None)),
+        backend: BackendId,
+        progress: &Progress,
+        mut copy: Option<&mut Option<Box<request::Parts>>>,
+    ) -> Result<(Response<Incoming>, Sender), Refusal> {
+        loop {
+            let kept = self.pool.reuse(backend);
+            let reused = kept.is_some();
+            let mut sender = match kept {
+                Some(sender) => sender,
+                None => self.open(authority, backend).await?,
+            };
+            if let Some(copy) = &mut copy {
+                **copy = reused.then(|| Box::new(copy_of(&request)));
+            }
+            match sender.try_send_request(request).await {
+                Ok(answer) => {
+                    if reused {
+                        self.core.lock().counts.of(backend).connections_reused += 1;
                     }
+                    return Ok((answer, sender));
                 }
-                None => Err(broken(&e, fault.get())),
-            },
+                Err(mut e) => match e.take_message() {
+                    Some(unsent) if reused => request = unsent,
+                    _ => return Err(broken(e.error(), progress)),
+                },
+            }
         }
     }
 
-    async fn connection(
-        &self,
-        authority: &str,
-        backend: strategies::BackendId,
-    ) -> Result<(Sender, Use), (Status, Refusal)> {
-        if let Some(sender) = self.pool.reuse(backend).await {
-            self.core.lock().counts.of(backend).connections_reused += 1;
-            return Ok((sender, Use::Again));
-        }
-        Ok((self.open(authority, backend).await?, Use::First))
-    }
-
-    async fn open(
-        &self,
-        authority: &str,
-        backend: strategies::BackendId,
-    ) -> Result<Sender, (Status, Refusal)> {
+    async fn open(&self, authority: &str, backend: BackendId) -> Result<Sender, Refusal> {
         let connecting = tokio::time::timeout(self.settings.connect, pool::connect(authority));
         match connecting.await {
             Ok(Ok(sender)) => {
@@ -274,12 +287,74 @@ impl Proxy {
                 Ok(sender)
             }
             Ok(Err(e)) if e.kind() == io::ErrorKind::ConnectionRefused => {
-                Err((Status::Refused, answer::CONNECT_REFUSED))
+                Err(answer::CONNECT_REFUSED)
             }
-            Ok(Err(_)) => Err((Status::Refused, answer::CONNECT_UNREACHABLE)),
-            Err(_) => Err((Status::Timeout, answer::CONNECT_TIMEOUT)),
+            Ok(Err(_)) => Err(answer::CONNECT_UNREACHABLE),
+            Err(_) => Err(answer::CONNECT_TIMEOUT),
         }
     }
+
+    /// Turns a backend's answer into the client's; its body settles the dispatch.
+    fn relay(
+        &self,
+        answer: Response<Incoming>,
+        sender: Sender,
+        ticket: Ticket,
+        receipt: Receipt,
+        job: &Job<'_>,
+    ) -> Response<ResponseBody> {
+        let (mut head, incoming) = answer.into_parts();
+        let open = Open {
+            answer: outcome(&head, ticket.elapsed_ns()),
+            told: told(&head.headers),
+            ticket,
+            receipt,
+            progress: Rc::clone(job.progress),
+            close_delimited: job.version == Version::HTTP_10
+                && incoming.size_hint().exact().is_none(),
+            sender,
+            pool: Rc::clone(&self.pool),
+        };
+        let body = ResponseBody::streamed(incoming, self.settings.body_idle, open);
+        head.version = Version::HTTP_11;
+        fields::for_client(&mut head.headers);
+        Response::from_parts(head, body)
+    }
+}
+
+/// An answer of our own for a request that was received.
+fn refuse(refusal: Refusal, attempts: u32, mut receipt: Receipt) -> Response<ResponseBody> {
+    // The rest of the request may still be under way.
+    receipt.conn.linger();
+    receipt.end(refusal.1, Some(refusal.0.as_u16()));
+    answer::refuse(refusal, attempts, Some(receipt))
+}
+
+/// Sets the fields that say what the balancer did.
+fn describe(
+    fields: &mut http::HeaderMap,
+    reason: &'static str,
+    attempts: u32,
+    name: &str,
+    decision: String,
+) {
+    fields.insert(headers::REASON, HeaderValue::from_static(reason));
+    fields.insert(headers::ATTEMPTS, HeaderValue::from(attempts));
+    // Names are checked when a backend is added, so both are visible ASCII.
+    if let Ok(name) = HeaderValue::from_str(name) {
+        fields.insert(headers::CONTAINER, name);
+    }
+    if let Ok(decision) = HeaderValue::try_from(decision) {
+        fields.insert(headers::DECISION, decision);
+    }
+}
+
+fn copy_of(request: &Request<RequestBody>) -> request::Parts {
+    let mut copy = Request::new(());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy.into_parts().0
 }
 
 /// Methods that may be sent twice without harm (RFC 9110, 9.2.2).
@@ -295,28 +370,28 @@ fn is_idempotent(method: &Method) -> bool {
     .contains(method)
 }
 
-fn is_closed_unanswered(e: &hyper::Error) -> bool {
-    e.is_canceled() || e.is_closed() || e.is_incomplete_message() || is_reset(e)
+/// How an attempt without an answer counts for its backend.
+fn outcome_of(refusal: Refusal) -> Status {
+    match refusal {
+        answer::CONNECT_REFUSED | answer::CONNECT_UNREACHABLE => Status::Refused,
+        answer::CONNECT_TIMEOUT | answer::PER_TRY_TIMEOUT | answer::TOTAL_TIMEOUT => {
+            Status::Timeout
+        }
+        answer::BACKEND_RESET | answer::BAD_RESPONSE => Status::Error,
+        // The client's own doing says nothing about the backend.
+        _ => Status::Cancelled,
+    }
 }
 
-fn is_reset(e: &hyper::Error) -> bool {
-    let source = std::error::Error::source(e).and_then(|s| s.downcast_ref::<io::Error>());
-    source.is_some_and(|io| {
-        matches!(
-            io.kind(),
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
-        )
-    })
-}
-
-/// Who broke an exchange: the client's body (no fault of the backend), or the backend.
-fn broken(e: &hyper::Error, fault: Option<BodyFault>) -> (Status, Refusal) {
-    match fault {
-        Some(BodyFault::TooLarge) => (Status::Cancelled, answer::BODY_TOO_LARGE),
-        Some(BodyFault::Silent) => (Status::Cancelled, answer::BODY_TIMEOUT),
-        Some(BodyFault::Broken) => (Status::Cancelled, answer::BAD_REQUEST),
-        None if e.is_parse() => (Status::Error, answer::BAD_RESPONSE),
-        None => (Status::Error, answer::BACKEND_RESET),
+/// Who broke an exchange: the client's body, or the backend.
+fn broken(e: &hyper::Error, progress: &Progress) -> Refusal {
+    match progress.fault.get() {
+        Some(BodyFault::TooLarge) => answer::BODY_TOO_LARGE,
+        Some(BodyFault::Slow) => answer::BODY_TIMEOUT,
+        Some(BodyFault::Broken) => answer::BAD_REQUEST,
+        Some(BodyFault::Gone) => answer::GONE,
+        None if e.is_parse() => answer::BAD_RESPONSE,
+        None => answer::BACKEND_RESET,
     }
 }
 
@@ -354,7 +429,7 @@ fn told(fields: &http::HeaderMap) -> Told {
     }
 }
 
-fn number(value: Option<&HeaderValue>) -> Option<f64> {
+fn number_of(value: Option<&HeaderValue>) -> Option<f64> {
     value?
         .to_str()
         .ok()?

@@ -3,6 +3,7 @@
 //! Two programs that disagree about where a message ends can be played against each other, so
 //! anything ambiguous is refused on both sides.
 
+use super::answer;
 use crate::settings::MAX_URI_BYTES;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode, Version, request};
@@ -10,26 +11,35 @@ use http::{HeaderMap, Method, StatusCode, Version, request};
 /// Why a message is refused: the status and the reason header.
 pub(crate) type Refusal = (StatusCode, &'static str);
 
-const BAD: Refusal = (StatusCode::BAD_REQUEST, "bad_request");
+const BAD: Refusal = answer::BAD_REQUEST;
 
-/// Checks a request's head.
+/// Checks a request's target and fields. The gate has judged the raw head already; this holds for
+/// whatever comes by another way, and for what only the parsed target shows.
 pub(crate) fn check_request(head: &request::Parts) -> Result<(), Refusal> {
     if head.method == Method::CONNECT {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "method"));
+        return Err(answer::METHOD);
     }
     let target = head.uri.path_and_query().map_or("", |p| p.as_str());
     if target.len() > MAX_URI_BYTES {
-        return Err((StatusCode::URI_TOO_LONG, "uri_too_long"));
+        return Err(answer::URI_TOO_LONG);
     }
     let mut hosts = head.headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(BAD);
     };
+    if let Some(scheme) = head.uri.scheme_str()
+        && !scheme.eq_ignore_ascii_case("http")
+    {
+        return Err(BAD);
+    }
     if let Some(authority) = head.uri.authority()
         && !host
             .as_bytes()
             .eq_ignore_ascii_case(authority.as_str().as_bytes())
     {
+        return Err(BAD);
+    }
+    if !target.starts_with('/') && target != "*" {
         return Err(BAD);
     }
     if head.version < Version::HTTP_11 && head.headers.contains_key(TRANSFER_ENCODING) {
@@ -40,6 +50,11 @@ pub(crate) fn check_request(head: &request::Parts) -> Result<(), Refusal> {
     } else {
         Ok(())
     }
+}
+
+/// Whether an answer can be passed on: its length is plain, and it is no tunnel.
+pub(crate) fn check_answer<B>(answer: &http::Response<B>) -> bool {
+    answer.status() != StatusCode::SWITCHING_PROTOCOLS && !is_ambiguous(answer.headers())
 }
 
 /// A body whose length two readers could see differently.

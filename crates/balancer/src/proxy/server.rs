@@ -1,22 +1,26 @@
 //! Accepts connections: one single-threaded runtime per core, all on one listening socket.
 
 use super::forward::{Proxy, RequestIds};
+use super::gate::{Clocks, Conn, Gate};
 use super::pool::Pool;
 use crate::core::Core;
-use crate::settings::{
-    CLIENT_IDLE, MAX_CONNECTIONS, MAX_FIELDS, MAX_HEAD_BYTES, SHUTDOWN_GRACE, Settings,
-};
+use crate::settings::{MAX_CONNECTIONS, Settings};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
+use tokio::time::Instant;
+
+/// How often idle upstream connections are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// What every thread of the proxy gets.
 #[derive(Clone)]
@@ -24,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     pub(crate) settings: Settings,
     pub(crate) ids: Arc<RequestIds>,
+    pub(crate) trusted_peers: Arc<[IpAddr]>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -78,6 +83,14 @@ async fn serve(listener: TcpListener, shared: Shared, permits: Arc<Semaphore>) -
         settings: shared.settings,
         pool: Rc::new(Pool::default()),
         ids: shared.ids,
+        trusted_peers: shared.trusted_peers,
+    });
+    let pool = Rc::clone(&proxy.pool);
+    let sweeping = tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(SWEEP_EVERY).await;
+            pool.sweep();
+        }
     });
     let mut stop = shared.stop;
     let mut connections = JoinSet::new();
@@ -98,13 +111,14 @@ async fn serve(listener: TcpListener, shared: Shared, permits: Arc<Semaphore>) -
             Err(e) => {
                 // Out of descriptors, most likely: give running requests time to free some.
                 tracing::warn!("cannot accept: {e}");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
     drop(listener);
+    sweeping.abort();
     let all_done = async { while connections.join_next().await.is_some() {} };
-    match tokio::time::timeout(SHUTDOWN_GRACE, all_done).await {
+    match tokio::time::timeout(proxy.settings.grace, all_done).await {
         Ok(()) => Ending::Finished,
         Err(_) => Ending::Cut,
     }
@@ -133,17 +147,24 @@ async fn connection(
     proxy: Rc<Proxy>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let core = Arc::clone(&proxy.core);
+    let settings = &proxy.settings;
+    let clocks = Clocks {
+        head: settings.head,
+        keep_alive: settings.client_idle,
+        write_idle: settings.body_idle,
+    };
+    let conn = Rc::new(Conn::default());
+    let gate = Gate::new(stream, Rc::clone(&conn), clocks, Instant::now());
+    let peer = peer.to_canonical();
     let service = service_fn(move |request| {
-        let proxy = Rc::clone(&proxy);
-        async move { Ok::<_, Infallible>(proxy.handle(request, peer).await) }
+        let refused = conn.begin();
+        let (proxy, conn) = (Rc::clone(&proxy), Rc::clone(&conn));
+        async move { Ok::<_, Infallible>(proxy.handle(request, peer, conn, refused).await) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(CLIENT_IDLE)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_FIELDS);
-    let serving = http.serve_connection(TokioIo::new(stream), service);
+    // The gate keeps this clock, and bounds heads, with answers of its own.
+    http.header_read_timeout(None);
+    let serving = http.serve_connection(TokioIo::new(gate), service);
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
@@ -153,9 +174,7 @@ async fn connection(
         }
     };
     if let Err(e) = ended {
-        if e.is_parse() {
-            core.lock().counts.head_rejected += 1;
-        }
+        // What became of its requests is counted by their receipts.
         tracing::debug!("client connection: {e}");
     }
 }

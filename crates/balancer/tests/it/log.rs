@@ -1,0 +1,257 @@
+//! The event log: whole, ordered, and enough to repeat every pick.
+
+use crate::support::{Act, Backend, Balancer, connect, ok, program, read_head};
+use schema::event::Event;
+use std::io::{Read, Write};
+use std::path::Path;
+
+fn worker() -> Backend {
+    Backend::start(|seen| {
+        if seen.head.contains("/bad") {
+            return Act::Answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+        }
+        if seen.head.contains("/reset") {
+            return Act::AnswerAndReset(Vec::new());
+        }
+        let report = "endpoint-load-metrics: TEXT cpu_utilization=0.4,eps=0,named_metrics.active=2,named_metrics.mean50=12.5";
+        let timing = "x-worker-timing: queue_wait_us=10,service_time_us=200";
+        Act::Answer(
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{report}\r\n{timing}\r\n\r\nok")
+                .into_bytes(),
+        )
+    })
+}
+
+fn events(path: &Path) -> Vec<Event> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'), "whole lines only");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn load(balancer: &Balancer, requests: usize) {
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let address = balancer.traffic;
+            std::thread::spawn(move || {
+                for i in 0..requests / 4 {
+                    let path = match i % 20 {
+                        3 => "/bad?token=secret",
+                        7 => "/reset",
+                        _ => "/good?token=secret",
+                    };
+                    let mut stream = connect(address);
+                    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: {client}.{i}\r\nAuthorization: secret\r\n\r\n");
+                    stream.write_all(head.as_bytes()).unwrap();
+                    if i % 20 == 11 {
+                        continue;
+                    }
+                    read_head(&mut stream);
+                    let mut rest = Vec::new();
+                    let _ = stream.read_to_end(&mut rest);
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|c| c.join().unwrap());
+    balancer.until("idle", |b| b.metric("plumbline_requests_held") == 0);
+}
+
+fn replay(path: &Path) -> (Option<i32>, String) {
+    let done = program()
+        .arg("replay")
+        .arg("--json")
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(done.stdout).unwrap() + &String::from_utf8_lossy(&done.stderr);
+    (done.status.code(), text)
+}
+
+#[test]
+fn a_live_run_with_changes_of_every_kind_replays_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let workers = [worker(), worker(), worker()];
+    let [a, b, c] = &workers;
+    let log = path.display().to_string();
+    let flags = ["--event-log", &log, "--strategy", "random", "--seed", "7"];
+    let mut balancer = Balancer::start(&[a, b, c], &flags);
+    load(&balancer, 200);
+    for strategy in [
+        "smooth-weighted-round-robin",
+        "least-request",
+        "weighted-random",
+    ] {
+        let order = format!("{{\"strategy\":\"{strategy}\"}}");
+        assert_eq!(balancer.admin("PUT", "/api/strategy", &order).0, 200);
+        assert_eq!(
+            balancer
+                .admin("PATCH", "/api/backends/a", "{\"weight\":5}")
+                .0,
+            200
+        );
+        assert_eq!(balancer.admin("POST", "/api/backends/b/drain", "").0, 200);
+        load(&balancer, 100);
+        assert_eq!(balancer.admin("POST", "/api/backends/b/undrain", "").0, 200);
+        load(&balancer, 100);
+    }
+    let new = format!(
+        "{{\"name\":\"d\",\"url\":\"http://{}\",\"weight\":2}}",
+        a.address
+    );
+    assert_eq!(balancer.admin("POST", "/api/backends", &new).0, 201);
+    assert_eq!(balancer.admin("DELETE", "/api/backends/c", "").0, 200);
+    load(&balancer, 100);
+    balancer.signal("-TERM");
+    assert_eq!(balancer.wait().code(), Some(0));
+    let events = events(&path);
+    assert!(matches!(events[0], Event::Start { .. }));
+    let picks = events
+        .iter()
+        .filter(|e| matches!(e, Event::Pick { .. }))
+        .count();
+    let responses = events
+        .iter()
+        .filter(|e| matches!(e, Event::Response { .. }))
+        .count();
+    assert_eq!(picks, responses, "one outcome each");
+    assert!(picks >= 900, "{picks}");
+    let stats = events.iter().any(|e| matches!(e, Event::Stats { .. }));
+    assert!(stats, "load reports of answers are recorded");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("secret"), "no query values, no credentials");
+    let (code, verdict) = replay(&path);
+    assert_eq!(code, Some(0), "{verdict}");
+    assert!(verdict.contains(&format!("\"equal\":{picks}")), "{verdict}");
+}
+
+#[test]
+fn a_changed_pick_is_found_and_a_gap_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let workers = [worker(), worker()];
+    let [a, b] = &workers;
+    let log = path.display().to_string();
+    let flags = ["--event-log", &log, "--strategy", "round-robin"];
+    let mut balancer = Balancer::start(&[a, b], &flags);
+    load(&balancer, 40);
+    balancer.signal("-TERM");
+    balancer.wait();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = text
+        .lines()
+        .rfind(|l| l.contains("\"event\":\"pick\""))
+        .unwrap();
+    let other = if line.contains("\"backend\":0") {
+        line.replace("\"backend\":0", "\"backend\":1")
+    } else {
+        line.replace("\"backend\":1", "\"backend\":0")
+    };
+    std::fs::write(&path, text.replace(line, &other)).unwrap();
+    let (code, verdict) = replay(&path);
+    assert_eq!(code, Some(1), "{verdict}");
+    let gap = format!("{text}{{\"event\":\"gap\",\"t_ns\":1,\"lost\":3}}\n");
+    std::fs::write(&path, gap).unwrap();
+    assert_eq!(replay(&path).0, Some(2));
+    std::fs::write(&path, format!("{text}{{\"event\":\"pi")).unwrap();
+    assert_eq!(
+        replay(&path).0,
+        Some(0),
+        "an unfinished last line is left out"
+    );
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(replay(&path).0, Some(2));
+}
+
+#[test]
+fn a_reset_begins_another_file_and_each_replays_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.jsonl");
+    let workers = [worker(), worker()];
+    let [a, b] = &workers;
+    let log = path.display().to_string();
+    let balancer = Balancer::start(&[a, b], &["--event-log", &log]);
+    load(&balancer, 40);
+    let order = "{\"strategy\":\"random\",\"seed\":11,\"event_log\":\"b01-a1.jsonl\"}";
+    let (code, body) = balancer.admin("POST", "/api/reset", order);
+    assert_eq!(code, 200, "{body}");
+    let state: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(state["strategy"], "random");
+    assert_eq!(state["backends"][0]["picks"], 0);
+    // The old file is complete as soon as the answer is there.
+    assert!(events(&path).len() > 40);
+    assert_eq!(replay(&path).0, Some(0));
+    load(&balancer, 40);
+    assert_eq!(
+        balancer.admin("POST", "/api/reset", "").0,
+        200,
+        "no body, no name: a file anyway"
+    );
+    let second = folder.path().join("b01-a1.jsonl");
+    let (code, verdict) = replay(&second);
+    assert_eq!(code, Some(0), "{verdict}");
+    match &events(&second)[0] {
+        Event::Start { strategy, seed, .. } => {
+            assert_eq!((strategy.as_str(), *seed), ("random", 11))
+        }
+        other => panic!("{other:?}"),
+    }
+    for bad in ["../x", "a/b", ".x", ""] {
+        let order = format!("{{\"event_log\":\"{bad}\"}}");
+        assert_eq!(balancer.admin("POST", "/api/reset", &order).0, 400, "{bad}");
+    }
+    let hanging = Backend::start(|_| Act::Hang);
+    let balancer = Balancer::start(&[&hanging], &[]);
+    let mut stream = balancer.connect();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    balancer.until("in flight", |b| b.state()["in_flight"] == 1);
+    assert_eq!(balancer.admin("POST", "/api/reset", "{}").0, 409);
+    drop(stream);
+    balancer.until("idle", |b| b.state()["in_flight"] == 0);
+    assert_eq!(balancer.admin("POST", "/api/reset", "{}").0, 200);
+    let order = "{\"event_log\":\"x.jsonl\"}";
+    assert_eq!(
+        balancer.admin("POST", "/api/reset", order).0,
+        400,
+        "no log was asked for"
+    );
+}
+
+#[test]
+fn a_killed_balancer_leaves_a_log_of_whole_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let worker = worker();
+    let log = path.display().to_string();
+    let flags = ["--event-log", &log, "--protection", "plain"];
+    let mut balancer = Balancer::start(&[&worker], &flags);
+    load(&balancer, 200);
+    balancer.until("written", |_| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let responses = text.matches("\"event\":\"response\"").count() as u64;
+        // A client that leaves at once may be gone before its request is looked at.
+        responses >= 190 && responses == balancer.metric("plumbline_requests_received_total")
+    });
+    balancer.signal("-KILL");
+    balancer.wait();
+    events(&path);
+    assert_eq!(replay(&path).0, Some(0));
+    let unserved = Backend::start(|_| ok("ok"));
+    let balancer = Balancer::start(&[&unserved], &["--event-log", &log]);
+    balancer.admin("POST", "/api/backends/a/drain", "");
+    balancer.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: nobody\r\n\r\n");
+    balancer.until("recorded", |_| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        text.contains("\"event\":\"unserved\"") && text.contains("\"reason\":\"no_backend\"")
+    });
+    // The pick that chose nobody is a call of the dispatcher too.
+    balancer.until("with its pick", |_| {
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .contains("\"request_id\":\"nobody\"")
+    });
+}

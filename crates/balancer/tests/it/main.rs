@@ -1,0 +1,9 @@
+//! The balancer as a process between raw sockets: both sides are captured and compared.
+
+mod admin;
+mod bodies;
+mod framing;
+mod leaks;
+mod log;
+mod start;
+mod support;

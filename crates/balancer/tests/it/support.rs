@@ -1,0 +1,351 @@
+//! A balancer process, a scripted backend, a raw client.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A wait that is only reached when something is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The program under test.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_balancer"));
+    command
+        .env("PLUMBLINE_LOG", "error")
+        .env_remove("PLUMBLINE_ADMIN_TOKEN");
+    command
+}
+
+/// A running balancer; killed when dropped.
+pub(crate) struct Balancer {
+    child: Child,
+    pub(crate) traffic: SocketAddr,
+    pub(crate) admin: SocketAddr,
+}
+
+impl Balancer {
+    /// Starts one in front of these backends, named a, b, c ...
+    pub(crate) fn start(backends: &[&Backend], flags: &[&str]) -> Self {
+        let addresses: Vec<_> = backends.iter().map(|b| b.address).collect();
+        Self::in_front_of(&addresses, flags)
+    }
+
+    pub(crate) fn in_front_of(backends: &[SocketAddr], flags: &[&str]) -> Self {
+        let mut command = program();
+        command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command.args(["--stats-interval", "20ms"]);
+        if !flags.contains(&"--threads") {
+            command.args(["--threads", "2"]);
+        }
+        for (name, address) in ["a", "b", "c", "d"].iter().zip(backends) {
+            command.args(["--backend", &format!("name={name},url=http://{address}")]);
+        }
+        command.args(flags).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the balancer starts");
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let addresses: Vec<SocketAddr> = line
+            .split("http://")
+            .skip(1)
+            .map(|part| {
+                part.trim_end_matches([')', '\n'])
+                    .split(' ')
+                    .next()
+                    .unwrap()
+            })
+            .map(|text| text.parse().unwrap_or_else(|_| panic!("{line}")))
+            .collect();
+        Self {
+            child,
+            traffic: addresses[0],
+            admin: addresses[1],
+        }
+    }
+
+    /// Sends raw bytes on a connection of their own and reads to its end.
+    pub(crate) fn raw(&self, bytes: impl AsRef<[u8]>) -> String {
+        let mut stream = self.connect();
+        // A balancer that has answered and closed early does not read the rest.
+        let _ = stream.write_all(bytes.as_ref());
+        read_all(&mut stream)
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        connect(self.traffic)
+    }
+
+    /// An admin request: status and body.
+    pub(crate) fn admin(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let mut stream = connect(self.admin);
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
+        let answer = read_all(&mut stream);
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a whole head");
+        (status(head), body.to_string())
+    }
+
+    pub(crate) fn state(&self) -> serde_json::Value {
+        serde_json::from_str(&self.admin("GET", "/api/state", "").1).unwrap()
+    }
+
+    /// A sample of the metrics page.
+    pub(crate) fn metric(&self, sample: &str) -> u64 {
+        let page = self.admin("GET", "/metrics", "").1;
+        let line = page.lines().find(|l| {
+            l.strip_prefix(sample)
+                .is_some_and(|rest| rest.starts_with(' '))
+        });
+        line.map_or(0, |l| {
+            l.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64
+        })
+    }
+
+    /// Waits until something holds.
+    pub(crate) fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(
+                Instant::now() < deadline,
+                "never: {what}; state {}",
+                self.state()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill").args([name, &pid]).status().unwrap();
+        assert!(done.success());
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Everything up to the end of the connection; a reset is an end too.
+pub(crate) fn read_all(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut part = [0_u8; 65_536];
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&part[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => break,
+            Err(e) => panic!("{e}: after {:?}", String::from_utf8_lossy(&bytes)),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The head up to and with its blank line.
+pub(crate) fn read_head(stream: &mut impl Read) -> String {
+    let mut bytes = Vec::new();
+    let mut byte = [0_u8];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => bytes.push(byte[0]),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+pub(crate) fn status(head: &str) -> u16 {
+    let code = head.split(' ').nth(1).unwrap_or_default();
+    code.parse()
+        .unwrap_or_else(|_| panic!("no status in {head:?}"))
+}
+
+/// The values of a field.
+pub(crate) fn fields<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
+    head.lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(n, _)| n.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.trim())
+        .collect()
+}
+
+/// A request as the backend saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+    /// Which connection it came on, from 0.
+    pub(crate) connection: usize,
+}
+
+/// What a backend does with a request.
+pub(crate) enum Act {
+    /// Sends these bytes and goes on.
+    Answer(Vec<u8>),
+    /// Sends these bytes and closes.
+    AnswerAndClose(Vec<u8>),
+    /// Sends these bytes, then resets the connection.
+    AnswerAndReset(Vec<u8>),
+    /// Never answers; ends when the balancer closes.
+    Hang,
+}
+
+/// A 200 with this body.
+pub(crate) fn ok(body: &str) -> Act {
+    let length = body.len();
+    Act::Answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes())
+}
+
+type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
+
+/// A scripted backend on a port of its own.
+pub(crate) struct Backend {
+    pub(crate) address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
+    /// Requests being hung.
+    pub(crate) hanging: Arc<AtomicUsize>,
+}
+
+impl Backend {
+    pub(crate) fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let backend = Self {
+            address: listener.local_addr().unwrap(),
+            seen: Arc::default(),
+            connections: Arc::default(),
+            hanging: Arc::default(),
+        };
+        let script: Script = Arc::new(script);
+        let (seen, connections) = (backend.seen.clone(), backend.connections.clone());
+        let hanging = backend.hanging.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (script, seen, hanging) = (script.clone(), seen.clone(), hanging.clone());
+                let connections = connections.clone();
+                std::thread::spawn(move || {
+                    serve(stream.unwrap(), &script, &seen, &connections, &hanging)
+                });
+            }
+        });
+        backend
+    }
+
+    /// Requests seen, statistics polls left out.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    script: &Script,
+    seen: &Mutex<Vec<Seen>>,
+    connections: &AtomicUsize,
+    hanging: &AtomicUsize,
+) {
+    let _ = stream.set_nodelay(true);
+    let mut number = None;
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    loop {
+        let head = read_head(&mut reader);
+        if head.is_empty() {
+            return;
+        }
+        if head.starts_with("GET /stats ") {
+            let stats = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+            if stream.write_all(stats.as_bytes()).is_err() {
+                return;
+            }
+            continue;
+        }
+        let Some(body) = read_body(&mut reader, &head) else {
+            return;
+        };
+        let connection = *number.get_or_insert_with(|| connections.fetch_add(1, Ordering::SeqCst));
+        let request = Seen {
+            head,
+            body,
+            connection,
+        };
+        seen.lock().unwrap().push(request.clone());
+        match script(&request) {
+            Act::Answer(bytes) => {
+                if stream.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+            Act::AnswerAndClose(bytes) => {
+                let _ = stream.write_all(&bytes);
+                let _ = stream.shutdown(Shutdown::Both);
+                return;
+            }
+            Act::AnswerAndReset(bytes) => {
+                let _ = stream.write_all(&bytes);
+                if !bytes.is_empty() {
+                    // What was sent must arrive before the reset overtakes it.
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+                let socket = socket2::SockRef::from(&stream);
+                socket.set_linger(Some(Duration::ZERO)).unwrap();
+                return;
+            }
+            Act::Hang => {
+                hanging.fetch_add(1, Ordering::SeqCst);
+                let mut rest = Vec::new();
+                let _ = reader.read_to_end(&mut rest);
+                hanging.fetch_sub(1, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
+}
+
+/// Reads by length or by chunks, decoded; `None` if it breaks off.
+fn read_body(reader: &mut impl BufRead, head: &str) -> Option<Vec<u8>> {
+    if let Some(length) = fields(head, "content-length").first() {
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).ok()?;
+        return Some(body);
+    }
+    let mut body = Vec::new();
+    if fields(head, "transfer-encoding").is_empty() {
+        return Some(body);
+    }
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let size = usize::from_str_radix(line.trim(), 16).ok()?;
+        let mut chunk = vec![0; size + 2];
+        reader.read_exact(&mut chunk).ok()?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(&chunk[..size]);
+    }
+}
