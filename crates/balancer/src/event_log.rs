@@ -21,6 +21,9 @@ const BATCH_BYTES: usize = 64 << 10;
 /// Written lines reach the operating system at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
+/// The writer lets lines gather this long; the queue holds far more than come in it.
+const GATHER: Duration = Duration::from_millis(5);
+
 enum Message {
     Line(Box<Event>),
     /// What came before goes to the old file; the sender is told when that is complete.
@@ -156,14 +159,13 @@ impl Lines {
     fn write_all(mut self, messages: &Receiver<Message>) {
         loop {
             match messages.recv_timeout(FLUSH_EVERY) {
-                Ok(Message::Line(event)) => self.take(&event),
-                Ok(Message::Rotate(file, complete)) => {
-                    self.hand_over();
-                    self.sync();
-                    self.file = file;
-                    self.broken = false;
-                    // Whoever asked may have gone away.
-                    let _ = complete.send(());
+                Ok(message) => {
+                    self.accept(message);
+                    while let Ok(message) = messages.try_recv() {
+                        self.accept(message);
+                    }
+                    // Whoever queues need not wake a sleeping thread, which costs more than writing.
+                    std::thread::sleep(GATHER);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -172,8 +174,27 @@ impl Lines {
                     return;
                 }
             }
-            if self.batch.len() >= BATCH_BYTES || self.handed_over.elapsed() >= FLUSH_EVERY {
+            if self.handed_over.elapsed() >= FLUSH_EVERY {
                 self.hand_over();
+            }
+        }
+    }
+
+    fn accept(&mut self, message: Message) {
+        match message {
+            Message::Line(event) => {
+                self.take(&event);
+                if self.batch.len() >= BATCH_BYTES {
+                    self.hand_over();
+                }
+            }
+            Message::Rotate(file, complete) => {
+                self.hand_over();
+                self.sync();
+                self.file = file;
+                self.broken = false;
+                // Whoever asked may have gone away.
+                let _ = complete.send(());
             }
         }
     }
