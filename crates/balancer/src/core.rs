@@ -92,7 +92,7 @@ impl Core {
         let backend = state.dispatcher.backends().get(dispatch.backend)?;
         let (name, url) = (Arc::clone(&backend.name), Arc::clone(&backend.url));
         Some(Picked {
-            ticket: Ticket::new(Arc::clone(self), dispatch),
+            ticket: Ticket::new(Arc::clone(self), dispatch, state.clock),
             name,
             url,
             decision,
@@ -409,14 +409,17 @@ pub(crate) struct Told {
 pub(crate) struct Ticket {
     core: Arc<Core>,
     dispatch: Dispatch,
+    /// The run's clock, which no reset replaces while a dispatch is open.
+    clock: Clock,
     open: bool,
 }
 
 impl Ticket {
-    fn new(core: Arc<Core>, dispatch: Dispatch) -> Self {
+    fn new(core: Arc<Core>, dispatch: Dispatch, clock: Clock) -> Self {
         Self {
             core,
             dispatch,
+            clock,
             open: true,
         }
     }
@@ -428,7 +431,7 @@ impl Ticket {
 
     /// Time since the dispatch, ns.
     pub(crate) fn elapsed_ns(&self) -> u64 {
-        self.core.lock().clock.now().since_ns(self.dispatch.at)
+        self.clock.now().since_ns(self.dispatch.at)
     }
 
     /// Delivers the outcome.
@@ -457,3 +460,6 @@ impl Drop for Ticket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,8 +88,8 @@ fn a_silent_upload_is_408_and_an_overlong_one_413() {
 }
 
 #[test]
-fn large_bodies_stream_both_ways() {
-    const BYTES: usize = 20 << 20;
+fn large_bodies_stream_both_ways_and_are_never_held() {
+    const BYTES: usize = 100 << 20;
     let backend = Backend::start(|seen| {
         assert_eq!(seen.body.len(), BYTES);
         let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n").into_bytes();
@@ -97,6 +97,7 @@ fn large_bodies_stream_both_ways() {
         Act::Answer(answer)
     });
     let balancer = Balancer::start(&[&backend], &["--body-max-bytes", "104857600"]);
+    let before_kib = balancer.memory_kib("VmRSS");
     let mut stream = balancer.connect();
     let mut writer = stream.try_clone().unwrap();
     let sending = std::thread::spawn(move || {
@@ -116,4 +117,6 @@ fn large_bodies_stream_both_ways() {
     assert_eq!(body.len(), BYTES);
     let whole = body.iter().enumerate().all(|(i, b)| *b == (i % 256) as u8);
     assert!(whole, "every byte at its place");
+    let extra_kib = balancer.memory_kib("VmHWM") - before_kib;
+    assert!(extra_kib < 16 << 10, "{extra_kib} KiB more at the most");
 }

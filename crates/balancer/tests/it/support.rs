@@ -122,6 +122,13 @@ impl Balancer {
         }
     }
 
+    /// A memory figure of the process in KiB, such as `VmHWM`.
+    pub(crate) fn memory_kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|l| l.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let done = Command::new("kill").args([name, &pid]).status().unwrap();
