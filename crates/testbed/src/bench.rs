@@ -59,14 +59,19 @@ pub(crate) async fn run(arguments: &BenchArgs) -> anyhow::Result<u8> {
         None => prepare::plans(arguments, &programs)?,
     };
     let selected = select(prepare::asked_kind(arguments, &plans), &programs).await?;
+    // All folders first: whatever is interrupted can be resumed, also what had not begun.
+    let benches = plans
+        .into_iter()
+        .map(|plan| prepare::bench(plan, &programs, &selected, &stop))
+        .collect::<anyhow::Result<Vec<Bench>>>()?;
     let mut worst = 0;
-    for plan in plans {
-        let bench = prepare::bench(plan, &programs, &selected, &stop)?;
+    for bench in benches {
+        if stop.asked.is_cancelled() {
+            bench.say_how_to_go_on();
+            continue;
+        }
         let code = bench.run(arguments).await?;
         worst = worst.max(code);
-        if stop.asked.is_cancelled() {
-            break;
-        }
     }
     Ok(worst)
 }

@@ -48,7 +48,10 @@ impl Bench {
         let arm = self.manifest.arms[i].clone();
         self.check_space(&arm)?;
         self.folder.set_aside(&arm)?;
-        self.start_over(&arm, control).await?;
+        tokio::select! {
+            started = self.start_over(&arm, control) => started?,
+            () = self.stop.asked.cancelled() => return Ok(None),
+        }
         self.note(i, ArmState::Running)?;
         let seconds = self.manifest.workload.requests as f64 / self.manifest.workload.rate_rps;
         let schedule = self

@@ -210,6 +210,7 @@ pub(super) fn bench(
     manifest.backend.kind = selected.kind().to_string();
     manifest.backend.reason.clone_from(&selected.reason);
     manifest.versions.docker_engine = selected.docker.as_ref().map(|d| d.engine.version.clone());
+    folder.write_manifest(&manifest)?;
     Ok(Bench {
         folder,
         manifest: *manifest,

@@ -103,6 +103,19 @@ fn an_interrupted_bench_keeps_its_rows_and_goes_on() {
         let rows = std::fs::read_to_string(ground.path("out/rows.csv")).expect("rows");
         assert_eq!(rows.lines().count(), 1 + 4 * 60);
         ground.assert_nothing_left();
+
+        let again = ground
+            .testbed(&["bench", "--resume", "out"])
+            .output()
+            .expect("runs");
+        assert_eq!(again.status.code(), Some(1));
+        assert!(
+            stderr(&again).contains("complete already"),
+            "{}",
+            stderr(&again)
+        );
+        let kept = std::fs::read_to_string(ground.path("out/rows.csv")).expect("rows");
+        assert_eq!(kept, rows);
     }
 }
 
