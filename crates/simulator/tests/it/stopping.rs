@@ -35,13 +35,7 @@ fn a_termination_has_its_own_exit_code() {
 
 #[test]
 fn what_does_not_end_within_the_drain_is_cancelled() {
-    let server = Server::start(|n| {
-        if n < 20 {
-            Act::Hang
-        } else {
-            Act::Send(answer(200, ""), Duration::ZERO)
-        }
-    });
+    let server = server_that_hangs_on_the_first(20);
     let run = Run::new(&server.url, 1000, 10.0);
     let child = run.spawn();
     server.await_requests(40);
@@ -54,13 +48,7 @@ fn what_does_not_end_within_the_drain_is_cancelled() {
 
 #[test]
 fn a_second_interrupt_flushes_and_leaves() {
-    let server = Server::start(|n| {
-        if n < 20 {
-            Act::Hang
-        } else {
-            Act::Send(answer(200, ""), Duration::ZERO)
-        }
-    });
+    let server = server_that_hangs_on_the_first(20);
     let run = Run::new(&server.url, 1000, 10.0);
     let child = run.spawn();
     let pid = Pid::from_child(&child);
@@ -72,4 +60,14 @@ fn a_second_interrupt_flushes_and_leaves() {
     assert_eq!(done.code, Some(130));
     // The twenty that hang have no outcome; everything else is there.
     assert_eq!(done.rows.len(), 980);
+}
+
+fn server_that_hangs_on_the_first(requests: usize) -> Server {
+    Server::start(move |n| {
+        if n < requests {
+            Act::Hang
+        } else {
+            Act::Send(answer(200, ""), Duration::ZERO)
+        }
+    })
 }

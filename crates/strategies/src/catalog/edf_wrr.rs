@@ -5,14 +5,13 @@
 //! scheduler, gRPC proposal A58.
 
 use super::deadlines::Deadlines;
-use super::start::{self, MAX_DISCARDED, Start};
+use super::start::{self, Start};
 use crate::backends::Backends;
-use crate::choose::{common_divisor, weight_sum};
 use crate::registry::{Entry, Group, HonorsWeights};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Request};
-use schema::rng::{below, unit};
+use schema::rng::unit;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -47,14 +46,13 @@ impl Strategy for EdfWrr {
         rng: &mut Rng,
     ) -> Option<BackendId> {
         if backends.eligible_len() > 0 && self.start.take_random() {
-            let divisor = common_divisor(backends.available().map(|b| b.weight));
-            let period = weight_sum(backends.available()) / divisor;
-            if period <= MAX_DISCARDED {
-                for _ in 0..below(rng, period) {
-                    self.deadlines.next(backends);
+            match start::picks_to_discard(start::period(backends.available()), rng) {
+                Some(picks) => {
+                    for _ in 0..picks {
+                        self.deadlines.next(backends);
+                    }
                 }
-            } else {
-                self.deadlines.scatter(|| unit(rng));
+                None => self.deadlines.scatter(|| unit(rng)),
             }
         }
         self.deadlines.next(backends)

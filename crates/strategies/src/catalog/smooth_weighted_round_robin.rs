@@ -7,12 +7,12 @@
 
 use super::start::{self, MAX_DISCARDED, Start};
 use crate::backends::Backends;
-use crate::choose::{Credits, common_divisor, weight_sum};
+use crate::choose::Credits;
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
-use schema::rng::{below, unit};
+use schema::rng::unit;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -70,13 +70,11 @@ impl SmoothWeightedRoundRobin {
     }
 
     fn begin_at_random(&mut self, backends: &Backends, rng: &mut Rng) {
-        let sum = weight_sum(backends.eligible());
-        let period = sum / common_divisor(backends.eligible().map(|b| b.weight));
-        // Walking is quadratic in n for equal weights, hence the second bound.
-        if period <= MAX_DISCARDED
-            && period * backends.eligible_len() as u64 <= 1000 * MAX_DISCARDED
-        {
-            for _ in 0..below(rng, period) {
+        let period = start::period(backends.eligible());
+        // Walking is quadratic in n for equal weights, hence a second bound.
+        let is_short = period * backends.eligible_len() as u64 <= 1000 * MAX_DISCARDED;
+        if is_short && let Some(picks) = start::picks_to_discard(period, rng) {
+            for _ in 0..picks {
                 self.step(backends);
             }
             return;

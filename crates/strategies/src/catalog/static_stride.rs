@@ -4,10 +4,9 @@
 //! callers could share it without a lock. Not when shares must be exact over few requests: over a
 //! million it is off by up to two. Source: grpc-go and gRPC C++ (`weighted_round_robin`).
 
-use super::start::{self, MAX_DISCARDED, Start};
+use super::start::{self, Start};
 use super::stride::{FULL, Stride};
 use crate::backends::Backends;
-use crate::choose::{common_divisor, weight_sum};
 use crate::registry::{Entry, Group, HonorsWeights};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -47,15 +46,16 @@ impl Strategy for StaticStride {
         rng: &mut Rng,
     ) -> Option<BackendId> {
         if backends.eligible_len() > 0 && self.start.take_random() {
-            let divisor = common_divisor(backends.available().map(|b| b.weight));
-            let period = weight_sum(backends.available()) / divisor;
-            if period <= MAX_DISCARDED {
-                for _ in 0..below(rng, period) {
-                    self.stride.next(backends);
+            match start::picks_to_discard(start::period(backends.available()), rng) {
+                Some(picks) => {
+                    for _ in 0..picks {
+                        self.stride.next(backends);
+                    }
                 }
-            } else {
-                let places = backends.available_ids().len() as u64;
-                self.stride.jump(below(rng, places * FULL));
+                None => {
+                    let places = backends.available_ids().len() as u64;
+                    self.stride.jump(below(rng, places * FULL));
+                }
             }
         }
         self.stride.next(backends)

@@ -1,6 +1,6 @@
 //! Exact sequences and shares, as the sources of each rule give them.
 
-use super::pools::{dispatcher, letter, members, sequence, shares, spec};
+use super::pools::{dispatcher, letter, members, sequence, shares, spec, to_two_decimals};
 use crate::{Dispatcher, Options, Request, Time};
 
 fn starts(text: &str, weights: &[u32], picks: usize) -> String {
@@ -81,15 +81,9 @@ fn a_random_draw_by_weight_meets_the_shares_to_two_decimals_at_a_million() {
         let text = format!("weighted-random:method={method}");
         let mut d = dispatcher(&spec(&text), &[8, 2, 2, 1, 1], 9);
         let counts = shares(&mut d, 1_000_000);
-        let rounded: Vec<f64> = counts
-            .iter()
-            .map(|c| (*c as f64 / 1e4).round() / 100.0)
-            .collect();
-        assert_eq!(
-            rounded,
-            [0.57, 0.14, 0.14, 0.07, 0.07],
-            "{text}: {counts:?}"
-        );
+        let rounded = to_two_decimals(&counts);
+        let expected = [0.57, 0.14, 0.14, 0.07, 0.07];
+        assert_eq!(rounded, expected, "{text}: {counts:?}");
     }
 }
 

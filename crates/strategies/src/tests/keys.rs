@@ -1,6 +1,6 @@
 //! Golden values of the key-based strategies, names `worker-a:8080` and so on.
 
-use super::pools::{answered_pick, dispatcher, letter, members, shares, spec};
+use super::pools::{answered_pick, dispatcher, letter, members, shares, spec, to_two_decimals};
 use crate::catalog::maglev::fill;
 use crate::{BackendId, Dispatcher, NewBackend, Options, Request, Time};
 
@@ -72,15 +72,9 @@ fn maglev_slots() {
 fn shares_over_a_million_keys_to_two_decimals() {
     for text in ["request-hash", "maglev", "rendezvous"] {
         let counts = shares(&mut dispatcher(&spec(text), &[8, 2, 2, 1, 1], 1), 1_000_000);
-        let rounded: Vec<f64> = counts
-            .iter()
-            .map(|c| (*c as f64 / 1e4).round() / 100.0)
-            .collect();
-        assert_eq!(
-            rounded,
-            [0.57, 0.14, 0.14, 0.07, 0.07],
-            "{text}: {counts:?}"
-        );
+        let rounded = to_two_decimals(&counts);
+        let expected = [0.57, 0.14, 0.14, 0.07, 0.07];
+        assert_eq!(rounded, expected, "{text}: {counts:?}");
     }
 }
 

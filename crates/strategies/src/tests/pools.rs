@@ -72,6 +72,13 @@ pub(crate) fn shares(dispatcher: &mut Dispatcher, picks: usize) -> Vec<u64> {
     counts
 }
 
+/// Shares of the counts, rounded to two decimals.
+pub(crate) fn to_two_decimals(counts: &[u64]) -> Vec<f64> {
+    let total = counts.iter().sum::<u64>() as f64;
+    let share = |count: &u64| (*count as f64 * 100.0 / total).round() / 100.0;
+    counts.iter().map(share).collect()
+}
+
 /// `picks` requests, one each `gap_ns`, each answered `service_ns` later; picks per id.
 pub(crate) fn open_loop(
     dispatcher: &mut Dispatcher,
