@@ -27,7 +27,24 @@ pub(crate) struct State {
     classes: Classes,
     log: Option<EventLog>,
     protection: &'static str,
+    in_force: InForce,
+}
+
+/// What every pick needs to know of the strategy, made once when it changes.
+struct InForce {
+    /// Its canonical spelling.
+    spelling: String,
+    /// The header it reads as a key, if it reads one.
     key_header: Option<String>,
+}
+
+impl InForce {
+    fn of(spec: &Spec) -> Self {
+        Self {
+            spelling: spec.to_string(),
+            key_header: spec.key_header(),
+        }
+    }
 }
 
 /// The decision of the whole process.
@@ -64,7 +81,7 @@ impl Core {
         protection: &'static str,
     ) -> Arc<Self> {
         let mut state = State {
-            key_header: dispatcher.spec().key_header(),
+            in_force: InForce::of(dispatcher.spec()),
             dispatcher,
             counts: Counts::default(),
             clock: Clock::start(),
@@ -104,6 +121,7 @@ impl State {
     fn pick(&mut self, attempt: &Attempt<'_>) -> Option<(Dispatch, Decision)> {
         let now = self.clock.now();
         let key_header = self
+            .in_force
             .key_header
             .as_ref()
             .and_then(|name| attempt.headers.get(name.as_str()))
@@ -136,7 +154,7 @@ impl State {
 
     fn decision(&self, dispatch: &Dispatch, attempt: u32, pick_ns: u64) -> Decision {
         let mut decision = Decision {
-            strategy: Some(self.dispatcher.spec().to_string()),
+            strategy: Some(self.in_force.spelling.clone()),
             attempts: Some(attempt + 1),
             pick_ns: Some(pick_ns),
             in_flight: Some(dispatch.in_flight_before),
@@ -150,9 +168,7 @@ impl State {
             decision.active_requests = known.active;
             decision.mean_latency_ms_last_50 = known.mean_latency_50_ms;
             decision.stats_age_ms = known.age_ns.map(|ns| ns as f64 / 1e6);
-            let usage = backend
-                .report(Source::Docker)
-                .or_else(|| backend.newest_stats());
+            let usage = usage(backend);
             decision.cpu_percent = usage.and_then(|r| r.cpu_percent);
             decision.memory_mib = usage.and_then(|r| r.memory_used_mib);
         }
@@ -299,11 +315,11 @@ impl State {
     pub(crate) fn set_strategy(&mut self, spec: &Spec) -> Result<(), PoolError> {
         let now = self.clock.now();
         self.dispatcher.set_strategy(now, spec)?;
-        self.key_header = spec.key_header();
+        self.in_force = InForce::of(spec);
         let t_ns = self.dispatcher.now().as_nanos();
         self.log(Event::Strategy {
             t_ns,
-            strategy: spec.to_string(),
+            strategy: self.in_force.spelling.clone(),
         });
         Ok(())
     }
@@ -326,7 +342,7 @@ impl State {
             (None, None) => None,
         };
         self.dispatcher = fresh;
-        self.key_header = self.dispatcher.spec().key_header();
+        self.in_force = InForce::of(self.dispatcher.spec());
         self.counts = self.counts.afresh();
         self.classes = Classes::default();
         self.clock = Clock::start();
@@ -362,7 +378,7 @@ impl State {
         let options = self.dispatcher.options();
         let event = Event::Start {
             schema: SCHEMA.to_string(),
-            strategy: self.dispatcher.spec().to_string(),
+            strategy: self.in_force.spelling.clone(),
             seed: options.seed,
             started_unix_ns: self.clock.started_unix_ns(),
             poll_interval_ns: options.context.poll_interval_ns,
@@ -383,6 +399,13 @@ impl State {
             log.push(event);
         }
     }
+}
+
+/// The newest word on a backend's CPU and memory: the engine's, else its own.
+pub(crate) fn usage(backend: &Backend) -> Option<&Report> {
+    backend
+        .report(Source::Docker)
+        .or_else(|| backend.newest_stats())
 }
 
 /// Why a reset was refused; nothing was changed.

@@ -1,7 +1,7 @@
 //! `/api/backends` and `/api/reports`.
 
 use super::{Refused, bad, read};
-use crate::core::{Core, State};
+use crate::core::{Core, State, usage};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State as FromState};
@@ -46,7 +46,7 @@ pub(super) fn views(state: &State) -> Vec<View> {
     let view = |b: &strategies::Backend| {
         let known = state.dispatcher.candidate(b);
         let counts = state.counts.peek(b.id);
-        let usage = b.report(Source::Docker).or_else(|| b.newest_stats());
+        let usage = usage(b);
         View {
             name: b.name.to_string(),
             url: b.url.to_string(),
