@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::exchange::{Exchanger, Prepared};
-use crate::priority;
 
 /// The last stretch before a due time, spun instead of slept: longer than a timer is usually late.
 const SPIN: Duration = Duration::from_micros(300);
@@ -26,7 +25,7 @@ pub(crate) fn run(
     stop: &CancellationToken,
     why: impl Fn() -> &'static str,
 ) {
-    for refused in priority::make_prompt() {
+    for refused in scheduling::make_prompt() {
         tracing::info!("the dispatch thread runs with {refused}");
     }
     for prepared in schedule {

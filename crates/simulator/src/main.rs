@@ -11,7 +11,6 @@ mod exchange;
 mod link;
 mod outcome;
 mod pool;
-mod priority;
 mod progress;
 mod recorder;
 mod replay;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, DEFAULT_MAX_IN_FLIGHT};
 use crate::clock::Clock;
+use crate::dispatch;
 use crate::exchange::{Exchanger, Limits};
 use crate::outcome::never_sent;
 use crate::pool::{Pool, SPARE};
@@ -26,7 +27,6 @@ use crate::signals::{Signals, StopSignal};
 use crate::slots::Slots;
 use crate::tally::{Actions, Facts, Summary, Tally};
 use crate::target::Target;
-use crate::{dispatch, priority};
 
 /// Time 0 lies this far ahead when the connections are open.
 const LEAD_IN: Duration = Duration::from_millis(200);
@@ -61,7 +61,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
         max_in_flight: max_in_flight(cli)?,
     };
     check_slots(cli, limits.max_in_flight)?;
-    for refused in priority::make_prompt() {
+    for refused in scheduling::make_prompt() {
         tracing::info!("the thread that reads answers runs with {refused}");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -9,7 +9,7 @@ use crate::config::{Config, admin_token};
 use crate::host::CpuGroup;
 use crate::listener::{self as server, Answer, json, with_type};
 use crate::request_log::RequestLog;
-use crate::{engine, sched, work};
+use crate::{engine, work};
 use anyhow::{Context, bail};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         cpu_group,
         boot_id,
     });
-    sched::ask_short_slice();
+    scheduling::ask_short_slice().ok();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,7 +2,6 @@
 
 use crate::cli::{Cli, SelftestArgs, ServeArgs};
 use crate::clock::Clock;
-use crate::sched;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::Parser;
@@ -140,7 +139,7 @@ impl Workers {
 
     /// Sends `planned` and stops the workers.
     pub(super) fn replay(mut self, planned: &[Planned]) -> anyhow::Result<(Vec<Seen>, Setup)> {
-        sched::ask_short_slice();
+        scheduling::ask_short_slice().ok();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -182,7 +181,7 @@ async fn send_all(
     let schedule: Vec<f64> = planned.iter().map(|p| p.due_ns + LEAD_NS).collect();
     // A thread of its own wakes on time; the async timer rounds to a millisecond.
     let dispatcher = std::thread::spawn(move || {
-        sched::ask_short_slice();
+        scheduling::ask_short_slice().ok();
         for (i, due_ns) in schedule.into_iter().enumerate() {
             let wait_ns = due_ns - clock.now_ns();
             if wait_ns > 0.0 {
