@@ -1,0 +1,2 @@
+mod plain;
+mod table;
