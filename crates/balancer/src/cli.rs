@@ -80,6 +80,9 @@ pub(crate) struct Serve {
     /// How often each worker's /stats is read.
     #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
     pub(crate) stats_interval: Duration,
+    /// What a core of a worker retires, MIPS; only strategies marked as oracles use it.
+    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = parse_mips)]
+    pub(crate) mips_per_core: f64,
     /// `plain` compares strategies; `guarded` adds the protections.
     #[arg(long, value_enum, default_value = "guarded")]
     pub(crate) protection: Protection,
@@ -170,8 +173,14 @@ fn within(text: &str, low_ms: u64, high_ms: u64) -> Result<Duration, String> {
 }
 
 fn parse_strategy(text: &str) -> Result<Spec, String> {
-    text.parse()
-        .map_err(|e: strategies::registry::SpecError| e.to_string())
+    Spec::parse_live(text).map_err(|e| e.to_string())
+}
+
+fn parse_mips(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(mips) if (1.0..=1e6).contains(&mips) => Ok(mips),
+        _ => Err("must be between 1 and 1000000 MIPS".into()),
+    }
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

@@ -382,6 +382,7 @@ impl State {
             seed: options.seed,
             started_unix_ns: self.clock.started_unix_ns(),
             poll_interval_ns: options.context.poll_interval_ns,
+            mi_per_ms: Some(options.context.mi_per_ms),
             protection: self.protection.to_string(),
             slow_start_ns: options.slow_start_ns,
             members: self.dispatcher.members(),

@@ -41,7 +41,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         seed: args.seed,
         context: Context {
             poll_interval_ns: args.stats_interval.as_nanos() as u64,
-            ..Context::default()
+            mi_per_ms: args.mips_per_core / 1e3,
         },
         ..Options::default()
     };

@@ -135,6 +135,10 @@ pub enum Event {
         started_unix_ns: u64,
         /// Poll interval, ns.
         poll_interval_ns: u64,
+        /// Millions of instructions that a worker's core retires per millisecond; oracles turn true
+        /// sizes into times with it. Absent in older logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mi_per_ms: Option<f64>,
         /// `plain` or `guarded`.
         protection: String,
         /// Slow-start window, ns; absent when off.

@@ -16,6 +16,8 @@ pub mod least_time_ttfb;
 pub mod maglev;
 pub mod min_response_time;
 pub mod one_plus_beta;
+pub mod oracle_marginal;
+pub mod oracle_own;
 pub mod orca_wrr;
 pub mod p2c;
 pub mod peak_ewma;
@@ -35,11 +37,13 @@ pub mod weighted_least_request;
 pub mod weighted_p2c;
 pub mod weighted_random;
 pub mod weighted_round_robin;
+pub mod wl_mc;
 
 // State and parameters that several of them share.
 mod deadlines;
 mod key;
 mod load_interpretation;
+mod oracle;
 mod ring;
 mod start;
 mod stride;

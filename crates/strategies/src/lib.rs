@@ -21,6 +21,7 @@ pub mod replay;
 pub mod strategy;
 pub mod time;
 pub mod values;
+pub mod work_left;
 
 pub use backends::{Backend, Backends, NewBackend};
 pub use dispatcher::{Dispatch, Dispatcher, Options, PollMark, PoolError, UnknownDispatch};

@@ -80,6 +80,8 @@ pub enum Group {
     ServerReported,
     /// Predicts.
     Predictive,
+    /// Reads the true cost of requests: references, not strategies.
+    Oracle,
 }
 
 /// What a builder may need beyond its parameters.
@@ -204,6 +206,9 @@ pub static ENTRIES: &[Entry] = &[
     catalog::aggressive_li::ENTRY,
     catalog::orca_wrr::ENTRY,
     catalog::prequal::ENTRY,
+    catalog::wl_mc::ENTRY,
+    catalog::oracle_own::ENTRY,
+    catalog::oracle_marginal::ENTRY,
 ];
 
 /// The entry with this name or alias.

@@ -90,6 +90,7 @@ impl Replay {
             strategy,
             seed,
             poll_interval_ns,
+            mi_per_ms,
             slow_start_ns,
             members,
             ..
@@ -106,7 +107,7 @@ impl Replay {
             slow_start_ns,
             context: Context {
                 poll_interval_ns,
-                ..Context::default()
+                mi_per_ms: mi_per_ms.unwrap_or(Context::default().mi_per_ms),
             },
         };
         let dispatcher = Dispatcher::from_members(&spec, &members, options)

@@ -40,7 +40,7 @@ pub(super) async fn set(
     body: Bytes,
 ) -> Result<Json<Current>, Refused> {
     let wanted: Wanted = read(&body)?;
-    let spec: Spec = wanted.strategy.parse().map_err(bad)?;
+    let spec = Spec::parse_live(&wanted.strategy).map_err(bad)?;
     core.lock().set_strategy(&spec).map_err(bad)?;
     tracing::info!("strategy is now {spec}");
     Ok(show(State(core)).await)
@@ -70,7 +70,7 @@ pub(super) async fn reset(
     };
     let spec = reset
         .strategy
-        .map(|s| s.parse::<Spec>().map_err(bad))
+        .map(|s| Spec::parse_live(&s).map_err(bad))
         .transpose()?;
     if let Some(name) = &reset.event_log
         && !is_plain_file_name(name)

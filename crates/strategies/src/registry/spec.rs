@@ -51,6 +51,28 @@ impl Spec {
         }
     }
 
+    /// Reads a spec for real servers, where nobody knows the true state of the world.
+    ///
+    /// # Errors
+    /// As for reading any spec; it needs a simulated world.
+    pub fn parse_live(text: &str) -> Result<Self, SpecError> {
+        let spec: Self = text.parse()?;
+        if spec.needs_world() {
+            return Err(SpecError::new(format!(
+                "{spec}: truth=world is known in the simulation only; use truth=own here"
+            )));
+        }
+        Ok(spec)
+    }
+
+    /// Whether the driver must tell the true work left and speed of every backend before each pick,
+    /// as a probe report; only a simulation can.
+    pub fn needs_world(&self) -> bool {
+        self.entry.needs_cost
+            && self.entry.parameters.iter().any(|p| p.name == "truth")
+            && self.is("truth", "world")
+    }
+
     /// Its registry entry.
     pub fn entry(&self) -> &'static Entry {
         self.entry

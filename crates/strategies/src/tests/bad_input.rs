@@ -175,3 +175,15 @@ fn a_hundred_thousand_backends_are_served_and_one_more_than_the_limit_is_refused
     let refused = Dispatcher::new(&spec("random"), &members(&too_many), Options::default());
     assert_eq!(refused.expect_err("refused"), PoolError::TooMany);
 }
+
+#[test]
+fn an_oracle_that_knows_the_world_is_refused_for_real_servers() {
+    let text = "oracle-marginal:truth=world";
+    assert!(spec(text).needs_world());
+    let refused = Spec::parse_live(text).unwrap_err().to_string();
+    assert!(
+        refused.contains("truth=world") && refused.contains("use truth=own"),
+        "{refused}"
+    );
+    assert!(Spec::parse_live("oracle-marginal").is_ok());
+}

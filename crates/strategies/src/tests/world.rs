@@ -50,6 +50,7 @@ impl World {
             seed,
             started_unix_ns: 0,
             poll_interval_ns: options.context.poll_interval_ns,
+            mi_per_ms: Some(options.context.mi_per_ms),
             protection: "plain".into(),
             slow_start_ns: options.slow_start_ns,
             members: dispatcher.members(),

@@ -160,6 +160,7 @@ async fn start_balancer(
     command
         .args(["--listen", &format!("127.0.0.1:{}", ports.traffic)])
         .args(["--admin", &format!("127.0.0.1:{}", ports.admin)])
+        .args(["--mips-per-core", &settings.mips_per_core.to_string()])
         .args(["--strategy", &settings.strategy])
         .args(["--seed", &settings.seed.to_string()])
         .args(["--stats-interval", &settings.stats_interval])

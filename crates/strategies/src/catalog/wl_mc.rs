@@ -1,0 +1,406 @@
+//! Work left, marginal cost, with look-ahead.
+//!
+//! It learns what a class of requests needs and keeps, per backend, how much of each own job is done.
+//! From the work left it computes how long the new request would take there and how much it would
+//! delay the others, discounts the time it needs on an idle backend, and takes the least sum. Cost
+//! O(in_flight) per backend. Not with a wrong `discipline`, nor where backends fail fast (use
+//! ejection). Source: ours, after the outlook of the predictive balancer it is compared with.
+
+use crate::backends::{Backend, Backends};
+use crate::choose;
+use crate::measure::{ById, Rank, ms};
+use crate::registry::{Context, Entry, Group, Kind, Parameter, Read, Spec};
+use crate::strategy::{Rng, Strategy};
+use crate::time::Time;
+use crate::values::{BackendId, Outcome, Request};
+use crate::work_left::backlog::{Backlog, Reading, Reports, request_key};
+use crate::work_left::demand::Demand;
+use crate::work_left::jobs::Job;
+use crate::work_left::price::{DISCIPLINE, Price, serves_in_order};
+use crate::work_left::speed::{Rule, Sample, Speed};
+use schema::event::Status;
+use schema::report::Report;
+
+/// Part of the mean need that is left, on average, of a job about which nothing is known.
+const UNKNOWN_LEFT: f64 = 0.7;
+/// A job whose work left was told is never counted below this part of its class's mean.
+const TOLD_FLOOR: f64 = 0.01;
+/// Weight of (requests + 1) / cores: settles what would else be equal.
+const CROWD_MS: f64 = 0.001;
+/// Largest load the look-ahead of a queue believes in, and arrivals before it says anything.
+const LARGEST_LOAD: f64 = 0.95;
+const LOAD_FROM: u64 = 20;
+/// Gain of the means of gaps and needs in the long run.
+const LOAD_GAIN: f64 = 0.01;
+
+/// Registry entry.
+pub const ENTRY: Entry = Entry {
+    parameters: &[
+        DISCIPLINE,
+        Parameter {
+            name: "objective",
+            kind: Kind::Word(&["marginal", "own"]),
+            or: &[],
+            default: "marginal",
+            summary: "count the delay of others, or only the request's own time",
+        },
+        Parameter {
+            name: "look-ahead",
+            kind: Kind::Decimal { min: 0.0, max: 1.0 },
+            or: &[],
+            default: "0.45",
+            summary: "part of the time on an idle backend that is not counted",
+        },
+        Parameter {
+            name: "demand-gain",
+            kind: Kind::Decimal {
+                min: 0.001,
+                max: 1.0,
+            },
+            or: &[],
+            default: "0.02",
+            summary: "weight of the newest completion in the mean need of its class",
+        },
+        Parameter {
+            name: "speed",
+            kind: Kind::Word(&["off", "ewma", "filter", "reported"]),
+            or: &[],
+            default: "ewma",
+            summary: "how the speed of a backend is told",
+        },
+        Parameter {
+            name: "speed-decay",
+            kind: Kind::Duration {
+                min_ns: 1_000_000_000,
+                max_ns: 600_000_000_000,
+            },
+            or: &[],
+            default: "30s",
+            summary: "time constant with which a speed returns to nominal",
+        },
+        Parameter {
+            name: "reports",
+            kind: Kind::Word(&["off", "counts", "work"]),
+            or: &[],
+            default: "off",
+            summary: "what of the workers' reports is read: nothing, counts, or (worker-told) work left",
+        },
+    ],
+    reads: &[
+        Read::InFlight,
+        Read::Latency,
+        Read::Status,
+        Read::Poll,
+        Read::Piggyback,
+        Read::Probe,
+    ],
+    randomized: |_| true,
+    known_flaws: &["T13"],
+    ..Entry::new(
+        "wl-mc",
+        Group::Predictive,
+        "the least added delay for all, from the work left of own jobs",
+        |spec, context| Box::new(WlMc::new(spec, context)),
+    )
+};
+
+#[derive(Debug, Clone)]
+struct State {
+    price: Price,
+    backlog: Backlog,
+    speed: Speed,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Load {
+    last: Option<Time>,
+    arrivals: u64,
+    gap_ms: f64,
+    need_ms: f64,
+}
+
+#[derive(Debug, Clone)]
+struct WlMc {
+    in_order: bool,
+    marginal: bool,
+    look_ahead: f64,
+    rule: Rule,
+    decay_ns: f64,
+    reading: Reading,
+    demand: Demand,
+    load: Load,
+    all_cores: f64,
+    state: ById<Option<Box<State>>>,
+    ranks: Vec<(BackendId, Rank)>,
+    tied: Vec<BackendId>,
+}
+
+impl WlMc {
+    fn new(spec: &Spec, context: &Context) -> Self {
+        let rule = match () {
+            () if spec.is("speed", "off") => Rule::Off,
+            () if spec.is("speed", "filter") => Rule::Filter,
+            () if spec.is("speed", "reported") => Rule::Reported,
+            () => Rule::Ewma,
+        };
+        let reports = match () {
+            () if spec.is("reports", "counts") => Reports::Counts,
+            () if spec.is("reports", "work") => Reports::Work,
+            () => Reports::Off,
+        };
+        Self {
+            in_order: serves_in_order(spec),
+            marginal: spec.is("objective", "marginal"),
+            look_ahead: spec.decimal("look-ahead").unwrap_or(0.45),
+            rule,
+            decay_ns: spec.duration_ns("speed-decay").unwrap_or(30_000_000_000) as f64,
+            reading: Reading {
+                reports,
+                max_age_ns: context.poll_interval_ns.saturating_mul(3),
+            },
+            demand: Demand::new(spec.decimal("demand-gain").unwrap_or(0.02)),
+            load: Load::default(),
+            all_cores: 1.0,
+            state: ById::default(),
+            ranks: Vec::new(),
+            tied: Vec::new(),
+        }
+    }
+
+    /// A backend's state with its clocks at `now`; how fast a job ran since they were last moved.
+    fn at(&mut self, now: Time, backend: &Backend) -> (&mut State, f64) {
+        let (in_order, reading) = (self.in_order, self.reading);
+        let state = self.state.of(backend.id).get_or_insert_with(|| {
+            Box::new(State {
+                price: Price::new(backend.cores, in_order),
+                backlog: Backlog::default(),
+                speed: Speed::default(),
+            })
+        });
+        let rate = state
+            .backlog
+            .advance(now, backend, state.price.discipline(), reading);
+        (state, rate)
+    }
+
+    /// How much load there is to come, as rho / (1 - rho); 0 while nothing is known.
+    fn pressure(&self) -> f64 {
+        if self.load.arrivals < LOAD_FROM || self.load.gap_ms <= 0.0 {
+            return 0.0;
+        }
+        let rho = (self.load.need_ms / self.load.gap_ms / self.all_cores).min(LARGEST_LOAD);
+        rho / (1.0 - rho)
+    }
+
+    fn cost(&mut self, backend: &Backend, size_ms: f64, typical_ms: f64) -> f64 {
+        let (spread, pressure) = (self.demand.spread(), self.pressure());
+        let (marginal, look_ahead) = (self.marginal, self.look_ahead);
+        let demand = &self.demand;
+        let Some(state) = self.state.of(backend.id).as_deref_mut() else {
+            return f64::INFINITY;
+        };
+        let (backlog, price) = (&state.backlog, &mut state.price);
+        let jobs = &backlog.jobs;
+        let left = |job: &Job| {
+            let mean_ms = demand.of(job.class).unwrap_or(typical_ms);
+            match backlog.told_ms(job) {
+                Some(ms) => ms.max(TOLD_FLOOR * mean_ms),
+                None => (mean_ms - jobs.attained(job).effective_ms).max(spread * mean_ms),
+            }
+        };
+        let unlisted = std::iter::repeat_n(UNKNOWN_LEFT * typical_ms, backlog.unlisted());
+        let running = jobs.iter().filter(|j| jobs.runs(j)).map(left);
+        let waiting = jobs.iter().filter(|j| !jobs.runs(j)).map(left);
+        let all = running
+            .chain(backlog.foreign())
+            .chain(unlisted)
+            .chain(waiting);
+
+        let (cores, speed) = (backend.cores, jobs.speed);
+        let cost = price.cost(size_ms, all.clone());
+        let mut sum_ms = cost.own_ms;
+        if marginal {
+            sum_ms += match price {
+                Price::Sharing(_) => cost.others_ms - look_ahead * size_ms * (1.0 / cores).max(1.0),
+                // A long job in front keeps many waiting: it belongs where there are more servers.
+                Price::Queue(_) if look_ahead > 0.0 => {
+                    let waits = 0.1 * size_ms * all.sum::<f64>() / (cores * cores * typical_ms);
+                    let blocks = 0.06 * size_ms * size_ms / (cores * typical_ms);
+                    pressure * (waits + blocks) * speed
+                }
+                Price::Queue(_) => 0.0,
+            };
+        }
+        (sum_ms + CROWD_MS * (backlog.present() + 1.0) / cores) / speed
+    }
+
+    fn estimate_speeds(&mut self, now: Time, backends: &Backends) {
+        let (rule, decay_ns, spread) = (self.rule, self.decay_ns, self.demand.spread());
+        if rule == Rule::Off {
+            return;
+        }
+        let mut fastest: f64 = 0.0;
+        for backend in backends.eligible() {
+            let demand = &self.demand;
+            let Some(state) = self.state.of(backend.id).as_deref_mut() else {
+                continue;
+            };
+            let jobs = &state.backlog.jobs;
+            let running = jobs.iter().filter(|j| jobs.runs(j)).filter_map(|job| {
+                Some(Sample {
+                    mean_ms: demand.of(job.class)?,
+                    count: demand.count(job.class),
+                    spread,
+                    attained_ms: jobs.attained(job).nominal_ms,
+                })
+            });
+            let estimate = state.speed.estimate(rule, now, decay_ns, running);
+            state.backlog.jobs.speed = estimate;
+            fastest = fastest.max(estimate);
+        }
+        for backend in backends.eligible() {
+            if let Some(state) = self.state.of(backend.id).as_deref_mut() {
+                state.backlog.jobs.speed /= fastest;
+            }
+        }
+    }
+}
+
+impl Strategy for WlMc {
+    fn pick(
+        &mut self,
+        now: Time,
+        request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        for backend in backends.eligible() {
+            self.at(now, backend);
+        }
+        let typical_ms = self.demand.typical();
+        if typical_ms.is_some() {
+            self.estimate_speeds(now, backends);
+        }
+        let mut ranks = std::mem::take(&mut self.ranks);
+        ranks.clear();
+        for backend in backends.eligible() {
+            let cost = match typical_ms {
+                Some(typical_ms) => {
+                    let size_ms = self.demand.of(request.class).unwrap_or(typical_ms);
+                    self.cost(backend, size_ms, typical_ms)
+                }
+                // Nothing is known yet: the fewest requests for its cores.
+                None => {
+                    let state = self.state.of(backend.id).as_deref();
+                    (state.map_or(0.0, |s| s.backlog.present()) + 1.0) / backend.cores
+                }
+            };
+            ranks.push((backend.id, Rank::of_load(cost)));
+        }
+        self.ranks = ranks;
+        choose::least_ranked(&self.ranks, &mut self.tied);
+        choose::uniform_of(&self.tied, rng)
+    }
+
+    fn on_dispatch(
+        &mut self,
+        now: Time,
+        id: BackendId,
+        request: &Request<'_>,
+        backends: &Backends,
+    ) {
+        let Some(backend) = backends.get(id) else {
+            return;
+        };
+        let key = request_key(self.reading, request.id);
+        let (state, _) = self.at(now, backend);
+        let discipline = state.price.discipline();
+        state
+            .backlog
+            .jobs
+            .push(request.dispatch, key, request.class, 0.0, discipline);
+        self.at(now, backend);
+        self.note_arrival(now, request.class);
+    }
+
+    fn on_response(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends) {
+        let Some(backend) = backends.get(id) else {
+            return;
+        };
+        let (rule, decay_ns, in_order) = (self.rule, self.decay_ns, self.in_order);
+        let (state, _) = self.at(now, backend);
+        let discipline = state.price.discipline();
+        let Some((job, attained)) = state.backlog.jobs.remove(outcome.dispatch, discipline) else {
+            return;
+        };
+        state.backlog.forget(&job);
+        let speed = state.backlog.jobs.speed;
+        self.at(now, backend);
+        if outcome.status != Status::Ok {
+            return;
+        }
+        let at_speed_ms = attained.nominal_ms * speed;
+        let steady = (attained.effective_ms - at_speed_ms).abs() < 0.1 * attained.effective_ms;
+        let need_ms = if in_order || steady {
+            at_speed_ms
+        } else {
+            attained.effective_ms
+        };
+        let class = job.class;
+        self.demand.learn_spread(class, need_ms);
+        if let Some(mean_ms) = self.demand.of(class) {
+            let sample = Sample {
+                mean_ms,
+                count: self.demand.count(class),
+                spread: self.demand.spread(),
+                attained_ms: attained.nominal_ms,
+            };
+            if let Some(state) = self.state.of(id).as_deref_mut() {
+                state.speed.learn(rule, now, decay_ns, sample);
+            }
+        }
+        self.demand.learn_mean(class, need_ms);
+    }
+
+    fn on_stats(&mut self, now: Time, id: BackendId, report: &Report, backends: &Backends) {
+        let Some(backend) = backends.get(id) else {
+            return;
+        };
+        let work = self.reading.reports == Reports::Work;
+        let (state, rate) = self.at(now, backend);
+        if let Some(speed) = report.speed {
+            state.speed.report(speed);
+        }
+        if work {
+            state.backlog.tell(now, report, rate);
+        }
+        self.at(now, backend);
+    }
+
+    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        self.state.make_room(backends);
+        self.all_cores = backends.members().map(|b| b.cores).sum();
+        for backend in backends.members() {
+            if let Some(state) = self.state.of(backend.id)
+                && state.price.cores() != backend.cores
+            {
+                state.price = Price::new(backend.cores, self.in_order);
+                state.backlog.jobs.start(state.price.discipline());
+            }
+        }
+    }
+}
+
+impl WlMc {
+    fn note_arrival(&mut self, now: Time, class: u32) {
+        let need_ms = self.demand.of(class).or_else(|| self.demand.typical());
+        let load = &mut self.load;
+        if let (Some(last), Some(need_ms)) = (load.last, need_ms) {
+            load.arrivals += 1;
+            let gain = (1.0 / load.arrivals as f64).max(LOAD_GAIN);
+            load.gap_ms += gain * (ms(now.since_ns(last)) - load.gap_ms);
+            load.need_ms += gain * (need_ms - load.need_ms);
+        }
+        load.last = Some(now);
+    }
+}

@@ -1,0 +1,16 @@
+//! What the requests at a backend still need, and what one more would cost.
+//!
+//! The pieces that `wl-mc` and the oracles combine: the jobs a balancer placed and how much of each
+//! is done ([`jobs`]), what a request of a class needs ([`demand`]), how fast a backend runs
+//! ([`speed`]), what a worker tells about its jobs ([`told`]), and the price of a placement
+//! ([`cost`]), which the offline regret uses as well.
+
+pub(crate) mod backlog;
+pub mod cost;
+pub(crate) mod demand;
+pub(crate) mod jobs;
+pub(crate) mod price;
+pub(crate) mod speed;
+pub(crate) mod told;
+
+pub use cost::{Cost, Queue, Sharing};

@@ -1,0 +1,261 @@
+//! How fast a backend runs, relative to its nominal speed, told from how long its jobs take.
+
+use crate::time::Time;
+
+/// Completions of a class before its samples say anything about speed.
+const KNOWN_FROM: u64 = 10;
+/// Bounds of an estimate.
+const LEAST: f64 = 0.05;
+const MOST: f64 = 2.0;
+/// Above this an estimate counts as full speed.
+const DEAD_BAND: f64 = 0.8;
+/// Speeds of the filter, powers of the root of one half.
+const GRID: usize = 7;
+
+/// How the speed is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Not at all: always nominal.
+    Off,
+    /// A time-weighted mean of log speeds.
+    Ewma,
+    /// A posterior over a grid of speeds.
+    Filter,
+    /// The worker says it.
+    Reported,
+}
+
+/// What one job tells: its class's mean need, the log-spread within classes, and what it attained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sample {
+    /// Mean need of its class, core-ms.
+    pub(crate) mean_ms: f64,
+    /// Completions of its class before this one.
+    pub(crate) count: u64,
+    /// Log-standard deviation within classes.
+    pub(crate) spread: f64,
+    /// Attained at nominal speed, core-ms.
+    pub(crate) attained_ms: f64,
+}
+
+/// The estimate of one backend.
+#[derive(Debug, Clone)]
+pub(crate) struct Speed {
+    log: f64,
+    posterior: [f64; GRID],
+    sampled: bool,
+    reported: f64,
+    at: Time,
+}
+
+impl Default for Speed {
+    fn default() -> Self {
+        let mut posterior = [0.02; GRID];
+        posterior[0] = 0.88;
+        Self {
+            log: 0.0,
+            posterior,
+            sampled: false,
+            reported: 1.0,
+            at: Time::ZERO,
+        }
+    }
+}
+
+fn grid(k: usize) -> f64 {
+    libm::pow(2.0, -(k as f64) / 2.0)
+}
+
+/// Probability that a log-normal with mean 1 and log-standard deviation `s` exceeds `y`.
+fn exceeds(y: f64, s: f64) -> f64 {
+    0.5 * libm::erfc((libm::log(y) + s * s / 2.0) / (s * std::f64::consts::SQRT_2))
+}
+
+impl Speed {
+    /// What the worker says of itself.
+    pub(crate) fn report(&mut self, speed: f64) {
+        if speed.is_finite() && speed > 0.0 {
+            self.reported = speed.clamp(LEAST, MOST);
+        }
+    }
+
+    /// Takes a completion.
+    pub(crate) fn learn(&mut self, rule: Rule, now: Time, decay_ns: f64, job: Sample) {
+        if job.attained_ms <= 0.0 {
+            return;
+        }
+        let log = libm::log(job.mean_ms / job.attained_ms);
+        match rule {
+            Rule::Off | Rule::Reported => {}
+            Rule::Ewma => {
+                if job.count <= KNOWN_FROM {
+                    return;
+                }
+                let precision = (0.1 / job.spread) * (0.1 / job.spread);
+                let gain = (2.0 * precision / (1.0 + precision)).clamp(0.02, 0.3);
+                let projected = self.projected_log(now, decay_ns);
+                let z = log - job.spread * job.spread / 2.0;
+                self.log = projected + gain * (z - projected);
+                self.at = now;
+            }
+            Rule::Filter => {
+                self.posterior = self.projected(now, decay_ns);
+                self.sampled = true;
+                self.at = now;
+                let z = log.min(0.0);
+                let variance = job.spread * job.spread + 0.15 * 0.15;
+                for (k, p) in self.posterior.iter_mut().enumerate() {
+                    let off = z - libm::log(grid(k));
+                    *p *= libm::exp(-off * off / (2.0 * variance)).max(1e-4);
+                }
+                normalize(&mut self.posterior, 1e-5);
+            }
+        }
+    }
+
+    /// The speed now, not yet relative to the fastest backend; `running` are the jobs that run.
+    pub(crate) fn estimate(
+        &self,
+        rule: Rule,
+        now: Time,
+        decay_ns: f64,
+        running: impl Iterator<Item = Sample>,
+    ) -> f64 {
+        match rule {
+            Rule::Off => 1.0,
+            Rule::Reported => self.reported,
+            Rule::Ewma => {
+                let mut speed = libm::exp(self.projected_log(now, decay_ns)).clamp(LEAST, MOST);
+                if speed > DEAD_BAND {
+                    speed = 1.0;
+                }
+                // A job that runs for longer than even a large one needs shows a slow-down before it ends.
+                let mut overdue: f64 = 1.0;
+                for job in running {
+                    if job.attained_ms > job.mean_ms {
+                        let largest = libm::exp(2.5 * job.spread) * job.mean_ms;
+                        overdue = overdue.min(largest / (speed * job.attained_ms));
+                    }
+                }
+                speed * overdue.max(0.1)
+            }
+            // Without a completion it counts as nominal, else it would never get one.
+            Rule::Filter if !self.sampled => 1.0,
+            Rule::Filter => {
+                let mut p = self.projected(now, decay_ns);
+                for job in running {
+                    let y = job.attained_ms / job.mean_ms;
+                    if y > 0.8 {
+                        for (k, p) in p.iter_mut().enumerate() {
+                            *p *= exceeds(grid(k) * y, job.spread).max(1e-6);
+                        }
+                    }
+                }
+                normalize(&mut p, 0.0);
+                let slowness: f64 = p.iter().enumerate().map(|(k, p)| p / grid(k)).sum();
+                1.0 / slowness
+            }
+        }
+    }
+
+    fn faded(&self, now: Time, decay_ns: f64) -> f64 {
+        libm::exp(-(now.since_ns(self.at) as f64) / decay_ns)
+    }
+
+    fn projected_log(&self, now: Time, decay_ns: f64) -> f64 {
+        if self.log == 0.0 {
+            return 0.0;
+        }
+        self.log * self.faded(now, decay_ns)
+    }
+
+    fn projected(&self, now: Time, decay_ns: f64) -> [f64; GRID] {
+        let kept = self.faded(now, decay_ns);
+        let mut p = self.posterior;
+        for (k, p) in p.iter_mut().enumerate() {
+            let prior = if k == 0 { 0.5 } else { 1.0 / 12.0 };
+            *p = kept * *p + (1.0 - kept) * prior;
+        }
+        p
+    }
+}
+
+/// Raises each to at least `floor` and scales the sum to one.
+fn normalize(p: &mut [f64; GRID], floor: f64) {
+    let sum: f64 = p.iter().sum();
+    if sum > 0.0 {
+        p.iter_mut().for_each(|p| *p /= sum);
+    }
+    p.iter_mut().for_each(|p| *p = p.max(floor));
+    let sum: f64 = p.iter().sum();
+    p.iter_mut().for_each(|p| *p /= sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rule, Sample, Speed};
+    use crate::time::Time;
+
+    const DECAY_NS: f64 = 30e9;
+
+    fn after(rule: Rule, attained_ms: f64, times: u64) -> f64 {
+        let mut speed = Speed::default();
+        let mut now = Time::ZERO;
+        for i in 1..=times {
+            now = Time::from_millis(i * 10);
+            let job = Sample {
+                mean_ms: 100.0,
+                count: 50,
+                spread: 0.1,
+                attained_ms,
+            };
+            speed.learn(rule, now, DECAY_NS, job);
+        }
+        speed.estimate(rule, now, DECAY_NS, std::iter::empty())
+    }
+
+    #[test]
+    fn twice_as_long_is_half_the_speed() {
+        for rule in [Rule::Ewma, Rule::Filter] {
+            let speed = after(rule, 200.0, 100);
+            assert!((speed - 0.5).abs() < 0.03, "{rule:?} {speed}");
+            assert!(after(rule, 100.0, 100) > 0.97, "{rule:?}");
+        }
+        assert_eq!(after(Rule::Off, 200.0, 100), 1.0);
+    }
+
+    #[test]
+    fn a_job_long_overdue_shows_before_it_ends() {
+        for rule in [Rule::Ewma, Rule::Filter] {
+            let running = Sample {
+                mean_ms: 100.0,
+                count: 50,
+                spread: 0.1,
+                attained_ms: 400.0,
+            };
+            let mut fresh = Speed::default();
+            let usual = Sample {
+                attained_ms: 100.0,
+                ..running
+            };
+            fresh.learn(rule, Time::ZERO, DECAY_NS, usual);
+            let alone = fresh.estimate(rule, Time::ZERO, DECAY_NS, std::iter::empty());
+            let overdue = fresh.estimate(rule, Time::ZERO, DECAY_NS, std::iter::once(running));
+            assert!(alone > 0.9 && overdue < 0.5, "{rule:?} {alone} {overdue}");
+        }
+    }
+
+    #[test]
+    fn the_worker_is_believed_within_bounds() {
+        let mut speed = Speed::default();
+        let now = |s: &Speed| s.estimate(Rule::Reported, Time::ZERO, DECAY_NS, std::iter::empty());
+        assert_eq!(now(&speed), 1.0);
+        speed.report(0.5);
+        assert_eq!(now(&speed), 0.5);
+        speed.report(f64::NAN);
+        speed.report(-1.0);
+        assert_eq!(now(&speed), 0.5);
+        speed.report(1e9);
+        assert_eq!(now(&speed), 2.0);
+    }
+}
