@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::models::ModelFile;
 use crate::settings::{Protection, Settings};
 use clap::{Args, Parser, Subcommand};
 use schema::problem::{Problem, nearest};
@@ -44,6 +45,9 @@ pub(crate) enum Command {
         /// Event logs.
         #[arg(required = true)]
         events: Vec<PathBuf>,
+        /// Latency model the log was recorded with (repeat, as then).
+        #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
+        models: Vec<ModelFile>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -80,6 +84,9 @@ pub(crate) struct Serve {
     /// How often each worker's /stats is read.
     #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
     pub(crate) stats_interval: Duration,
+    /// Latency model for predictive strategies (repeat); named after its file unless NAME is given.
+    #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
+    pub(crate) models: Vec<ModelFile>,
     /// What a core of a worker retires, MIPS; only strategies marked as oracles use it.
     #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = parse_mips)]
     pub(crate) mips_per_core: f64,

@@ -167,6 +167,7 @@ impl State {
             decision.memory_gb = Some(backend.memory_mib / 1024.0);
             decision.active_requests = known.active;
             decision.mean_latency_ms_last_50 = known.mean_latency_50_ms;
+            decision.predicted_ms = known.predicted_ms;
             decision.stats_age_ms = known.age_ns.map(|ns| ns as f64 / 1e6);
             let usage = usage(backend);
             decision.cpu_percent = usage.and_then(|r| r.cpu_percent);

@@ -6,6 +6,7 @@ mod clock;
 mod core;
 mod counts;
 mod event_log;
+mod models;
 mod polls;
 mod proxy;
 mod replay;
@@ -20,7 +21,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Some(Command::Strategies { json }) => replay::print_strategies(json),
-        Some(Command::Replay { events, json }) => replay::replay(&events, json),
+        Some(Command::Replay {
+            events,
+            models,
+            json,
+        }) => replay::replay(&events, &models, json),
         Some(Command::Healthcheck { url }) => serve::healthcheck(&url),
         None => serve::serve(&cli.serve),
     };

@@ -1,11 +1,13 @@
 //! `balancer strategies` and `balancer replay`.
 
+use crate::models::ModelFile;
 use anyhow::{Context, bail};
 use schema::event::Event;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use strategies::registry::Models;
 use strategies::replay::{Mismatch, Replay, Verdict};
 
 /// Longest line of an event log, bytes.
@@ -25,10 +27,21 @@ pub(crate) fn print_strategies(json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Replays each log and compares its picks; exit 1 on a difference, 2 if a file is no log.
-pub(crate) fn replay(files: &[PathBuf], json: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn replay(
+    files: &[PathBuf],
+    models: &[ModelFile],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let models = match crate::models::load(models) {
+        Ok(models) => models,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return Ok(ExitCode::from(2));
+        }
+    };
     let mut all_equal = true;
     for file in files {
-        let verdict = match replay_file(file) {
+        let verdict = match replay_file(file, &models) {
             Ok(verdict) => verdict,
             Err(e) => {
                 eprintln!("error: {}: {e:#}", file.display());
@@ -72,7 +85,7 @@ fn describe(mismatch: &Mismatch) -> String {
     )
 }
 
-fn replay_file(path: &Path) -> anyhow::Result<Verdict> {
+fn replay_file(path: &Path, models: &Models) -> anyhow::Result<Verdict> {
     let mut lines = BufReader::new(File::open(path).context("cannot open")?);
     let mut line = String::new();
     let mut replay: Option<Replay> = None;
@@ -97,7 +110,7 @@ fn replay_file(path: &Path) -> anyhow::Result<Verdict> {
         let event: Event =
             serde_json::from_str(&line).with_context(|| format!("line {number}: no event"))?;
         match &mut replay {
-            None => replay = Some(Replay::start(event)?),
+            None => replay = Some(Replay::start(event, models)?),
             Some(replay) => replay.take(event)?,
         }
     }

@@ -36,12 +36,20 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    let models = match crate::models::load(&args.models) {
+        Ok(models) => models,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return Ok(ExitCode::from(2));
+        }
+    };
     start_logging();
     let options = Options {
         seed: args.seed,
         context: Context {
             poll_interval_ns: args.stats_interval.as_nanos() as u64,
             mi_per_ms: args.mips_per_core / 1e3,
+            models,
         },
         ..Options::default()
     };

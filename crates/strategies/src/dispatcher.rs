@@ -187,7 +187,8 @@ impl Dispatcher {
     /// # Errors
     /// The new strategy refuses the pool; nothing was changed.
     pub fn set_strategy(&mut self, now: Time, spec: &Spec) -> Result<(), PoolError> {
-        (spec.entry().check)(spec, &self.backends).map_err(PoolError::Refused)?;
+        spec.check(&self.backends, &self.options.context)
+            .map_err(PoolError::Refused)?;
         let now = self.advance(now);
         self.spec = spec.clone();
         self.strategy = spec.build(&self.options.context);
@@ -310,7 +311,8 @@ impl Dispatcher {
         options: Options,
     ) -> Result<Self, PoolError> {
         let backends = pool::pool_of(members)?;
-        (spec.entry().check)(spec, &backends).map_err(PoolError::Refused)?;
+        spec.check(&backends, &options.context)
+            .map_err(PoolError::Refused)?;
         let mut dispatcher = Self {
             spec: spec.clone(),
             strategy: spec.build(&options.context),

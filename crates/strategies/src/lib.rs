@@ -32,5 +32,9 @@ pub use strategy::{Rng, Strategy};
 pub use time::Time;
 pub use values::{Answer, BackendId, Outcome, Request};
 
+// Fixtures are shared with the tests outside, which see the crate by its name.
+#[cfg(test)]
+extern crate self as strategies;
+
 #[cfg(test)]
 mod tests;

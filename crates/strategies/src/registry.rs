@@ -1,10 +1,12 @@
 //! Every strategy by name: the one static list that help, parsing, tests and tables are made from.
 
 mod describe;
+mod model;
 mod parameter;
 mod spec;
 
 pub use describe::{Description, ParameterDescription, describe, table};
+pub use model::{MAX_MODELS, Model, Models, Wanted};
 pub use parameter::{Kind, Parameter, Value};
 pub use spec::{Spec, SpecError, parse_list};
 
@@ -91,6 +93,8 @@ pub struct Context {
     pub poll_interval_ns: u64,
     /// Millions of instructions a core retires per millisecond, for strategies that know true costs.
     pub mi_per_ms: f64,
+    /// Latency models, in the order given.
+    pub models: Models,
 }
 
 impl Default for Context {
@@ -98,6 +102,7 @@ impl Default for Context {
         Self {
             poll_interval_ns: 100_000_000,
             mi_per_ms: 7.45,
+            models: Models::default(),
         }
     }
 }
@@ -123,8 +128,8 @@ pub struct Entry {
     pub honors_weights: HonorsWeights,
     /// Picks by a key of the request.
     pub needs_key: bool,
-    /// Needs a trained model.
-    pub needs_model: bool,
+    /// The trained model it needs, if any.
+    pub model: Option<Wanted>,
     /// Names backends to be probed.
     pub needs_probes: bool,
     /// May see the true cost of a request: an oracle, marked wherever it is shown.
@@ -155,7 +160,7 @@ impl Entry {
             randomized: |_| false,
             honors_weights: HonorsWeights::No,
             needs_key: false,
-            needs_model: false,
+            model: None,
             needs_probes: false,
             needs_cost: false,
             known_flaws: &[],
@@ -206,6 +211,12 @@ pub static ENTRIES: &[Entry] = &[
     catalog::aggressive_li::ENTRY,
     catalog::orca_wrr::ENTRY,
     catalog::prequal::ENTRY,
+    catalog::plb_paper::ENTRY,
+    catalog::plb_docker::ENTRY,
+    catalog::plb_live::ENTRY,
+    catalog::plb_piggyback::ENTRY,
+    catalog::plb_softmax::ENTRY,
+    catalog::plb_p2c::ENTRY,
     catalog::wl_mc::ENTRY,
     catalog::oracle_own::ENTRY,
     catalog::oracle_marginal::ENTRY,

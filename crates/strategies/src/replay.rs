@@ -2,7 +2,7 @@
 
 use crate::backends::NewBackend;
 use crate::dispatcher::{Dispatcher, Options, PollMark, PoolError};
-use crate::registry::{Context, Spec, SpecError};
+use crate::registry::{Context, Models, Spec, SpecError};
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Request};
 use schema::event::{Event, Member, PoolChange, SCHEMA};
@@ -55,14 +55,17 @@ pub enum ReplayError {
     Gap(u64, u64),
 }
 
-/// Replays a log.
+/// Replays a log; `models` are those it was recorded with.
 ///
 /// # Errors
 /// The log is not one, has a gap, or names what cannot be: see [`ReplayError`].
-pub fn replay(events: impl IntoIterator<Item = Event>) -> Result<Verdict, ReplayError> {
+pub fn replay(
+    events: impl IntoIterator<Item = Event>,
+    models: &Models,
+) -> Result<Verdict, ReplayError> {
     let mut events = events.into_iter();
     let first = events.next().ok_or(ReplayError::Start(1))?;
-    let mut replay = Replay::start(first)?;
+    let mut replay = Replay::start(first, models)?;
     for event in events {
         replay.take(event)?;
     }
@@ -80,11 +83,11 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Begins with the first line.
+    /// Begins with the first line; `models` are those the log was recorded with.
     ///
     /// # Errors
     /// It is no `start` of this format, or its pool or strategy cannot be built.
-    pub fn start(first: Event) -> Result<Self, ReplayError> {
+    pub fn start(first: Event, models: &Models) -> Result<Self, ReplayError> {
         let Event::Start {
             schema,
             strategy,
@@ -108,6 +111,7 @@ impl Replay {
             context: Context {
                 poll_interval_ns,
                 mi_per_ms: mi_per_ms.unwrap_or(Context::default().mi_per_ms),
+                models: models.clone(),
             },
         };
         let dispatcher = Dispatcher::from_members(&spec, &members, options)

@@ -26,6 +26,11 @@ pub trait Strategy: std::fmt::Debug + Send + Duplicate {
         rng: &mut Rng,
     ) -> Option<BackendId>;
 
+    /// What the last pick predicted for a backend, ms; `None` if it predicts nothing.
+    fn predicted_ms(&self, _backend: BackendId) -> Option<f64> {
+        None
+    }
+
     /// A pick was dispatched; its in_flight is already raised.
     fn on_dispatch(
         &mut self,

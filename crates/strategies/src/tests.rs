@@ -5,6 +5,7 @@ mod bad_input;
 mod contract;
 mod golden;
 mod keys;
+pub(crate) mod models;
 pub(crate) mod pools;
 mod readme;
 mod symptoms;

@@ -3,10 +3,16 @@
 
 #![allow(unsafe_code)]
 
-use plumbline_strategies::registry::ENTRIES;
-use plumbline_strategies::{Answer, Dispatcher, NewBackend, Options, Request, Spec, Status, Time};
+extern crate plumbline_strategies as strategies;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use strategies::registry::ENTRIES;
+use strategies::{Answer, Dispatcher, NewBackend, Request, Spec, Status, Time};
+
+#[path = "../src/tests/models.rs"]
+#[allow(unreachable_pub, dead_code)]
+mod models;
 
 struct Counting;
 
@@ -67,7 +73,7 @@ fn a_warm_dispatcher_allocates_nothing_per_request() {
         .collect();
     for entry in ENTRIES {
         let spec = Spec::of(entry);
-        let mut dispatcher = Dispatcher::new(&spec, &members, Options::default()).expect("a pool");
+        let mut dispatcher = Dispatcher::new(&spec, &members, models::options()).expect("a pool");
         requests(&mut dispatcher, 3000, &urls);
         let before = ALLOCATIONS.get();
         requests(&mut dispatcher, 500, &urls);

@@ -218,7 +218,9 @@ impl Dispatcher {
 
     /// Takes a changed pool if the strategy can serve it.
     fn replace(&mut self, now: Time, after: Backends) -> Result<(), PoolError> {
-        (self.spec.entry().check)(&self.spec, &after).map_err(PoolError::Refused)?;
+        self.spec
+            .check(&after, &self.options.context)
+            .map_err(PoolError::Refused)?;
         self.backends = after;
         let now = self.advance(now);
         self.changed(now);

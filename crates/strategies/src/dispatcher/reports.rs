@@ -111,7 +111,7 @@ impl Dispatcher {
             mean_latency_50_ms: stats.and_then(|r| r.mean_latency_50_ms),
             age_ns: sampled_at.map(|t| self.now.since_ns(t)),
             sent_since: stats.map(|r| backend.sent.saturating_sub(r.sent_before)),
-            predicted_ms: None,
+            predicted_ms: self.strategy.predicted_ms(backend.id),
         }
     }
 }

@@ -70,7 +70,7 @@ impl From<&'static Entry> for Description {
             randomized: Spec::of(entry).randomized(),
             honors_weights: entry.honors_weights,
             needs_key: entry.needs_key,
-            needs_model: entry.needs_model,
+            needs_model: entry.model.is_some(),
             needs_probes: entry.needs_probes,
             needs_cost: entry.needs_cost,
             known_flaws: entry.known_flaws,

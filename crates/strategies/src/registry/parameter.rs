@@ -38,6 +38,8 @@ pub enum Kind {
     },
     /// One of some words.
     Word(&'static [&'static str]),
+    /// The name of a loaded model.
+    ModelName,
     /// What a request is keyed by: `url`, `path`, `client-ip`, `client-net` or `header:<name>`.
     Key,
 }
@@ -124,6 +126,7 @@ impl Parameter {
                     .then_some(Value::DurationNs(value))
             }
             Kind::Word(words) => words.contains(&text).then(|| Value::Word(text.into())),
+            Kind::ModelName => super::model::is_name(text).then(|| Value::Word(text.into())),
             Kind::Key => {
                 let header = text.strip_prefix("header:").is_some_and(is_header_name);
                 (header || KEYS.contains(&text)).then(|| Value::Word(text.into()))
@@ -148,6 +151,7 @@ impl Parameter {
                 format!("between {} and {}", span(min_ns), span(max_ns))
             }
             Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::ModelName => "the name of a loaded model".to_string(),
             Kind::Key => format!("one of {}, header:<name>", KEYS.join(", ")),
         };
         for word in self.or {

@@ -2,6 +2,7 @@
 
 use super::parameter::Value;
 use super::{Context, Entry, entry};
+use crate::backends::Backends;
 use crate::strategy::Strategy;
 use std::fmt;
 use std::str::FromStr;
@@ -81,6 +82,17 @@ impl Spec {
     /// Canonical name.
     pub fn name(&self) -> &'static str {
         self.entry.name
+    }
+
+    /// Says why it cannot serve this pool here, if it cannot.
+    ///
+    /// # Errors
+    /// The pool is beyond what the entry takes; the model it needs is not loaded.
+    pub fn check(&self, backends: &Backends, context: &Context) -> Result<(), String> {
+        if let Some(wanted) = &self.entry.model {
+            context.models.find(self, wanted)?;
+        }
+        (self.entry.check)(self, backends)
     }
 
     /// Makes a fresh instance.

@@ -1,10 +1,9 @@
 //! Spellings, pools and calls that are refused, and what the messages say.
 
+use super::models::options;
 use super::pools::{dispatcher, members, spec};
 use crate::registry::parse_list;
-use crate::{
-    Answer, BackendId, Dispatcher, NewBackend, Options, PoolError, Request, Spec, Status, Time,
-};
+use crate::{Answer, BackendId, Dispatcher, NewBackend, PoolError, Request, Spec, Status, Time};
 
 fn refused(text: &str) -> String {
     text.parse::<Spec>().expect_err(text).to_string()
@@ -97,7 +96,7 @@ fn bad_pools_are_refused_whole() {
     let pool = |f: fn(&mut NewBackend)| {
         let mut pool = members(&[4, 3, 2]);
         f(&mut pool[1]);
-        Dispatcher::new(&spec("random"), &pool, Options::default()).expect_err("refused")
+        Dispatcher::new(&spec("random"), &pool, options()).expect_err("refused")
     };
     assert_eq!(pool(|b| b.weight = 0), PoolError::BadWeight(0));
     assert_eq!(pool(|b| b.weight = 65_536), PoolError::BadWeight(65_536));
@@ -111,10 +110,10 @@ fn bad_pools_are_refused_whole() {
     assert_eq!(doubled, PoolError::DuplicateName("worker-a:8080".into()));
 
     let heavy = spec("weighted-random:method=list");
-    let text = Dispatcher::new(&heavy, &members(&[65_535; 3]), Options::default());
+    let text = Dispatcher::new(&heavy, &members(&[65_535; 3]), options());
     assert!(text.is_ok(), "equal weights need one entry each");
     let many: Vec<u32> = (0..40).map(|i| 65_535 - i).collect();
-    let text = Dispatcher::new(&heavy, &members(&many), Options::default())
+    let text = Dispatcher::new(&heavy, &members(&many), options())
         .expect_err("refused")
         .to_string();
     assert!(text.contains("allowed: at most 1000000"), "{text}");
@@ -172,7 +171,7 @@ fn a_hundred_thousand_backends_are_served_and_one_more_than_the_limit_is_refused
     let mut d = dispatcher(&spec("smooth-weighted-round-robin"), &vec![1; 100_000], 1);
     assert!(d.pick(Time::ZERO, &Request::default()).is_some());
     let too_many = vec![1; crate::backends::MAX_MEMBERS + 1];
-    let refused = Dispatcher::new(&spec("random"), &members(&too_many), Options::default());
+    let refused = Dispatcher::new(&spec("random"), &members(&too_many), options());
     assert_eq!(refused.expect_err("refused"), PoolError::TooMany);
 }
 

@@ -1,7 +1,8 @@
 //! Exact sequences and shares, as the sources of each rule give them.
 
+use super::models::options;
 use super::pools::{dispatcher, letter, members, sequence, shares, spec, to_two_decimals};
-use crate::{Dispatcher, Options, Request, Time};
+use crate::{Dispatcher, Request, Time};
 
 fn starts(text: &str, weights: &[u32], picks: usize) -> String {
     sequence(&mut dispatcher(&spec(text), weights, 1), picks)
@@ -131,7 +132,7 @@ fn effective_weights_fall_with_failures_and_recover() {
     let mut d = Dispatcher::new(
         &spec("smooth-weighted-round-robin:max-fails=1"),
         &members(&[4, 3, 2]),
-        Options::default(),
+        options(),
     )
     .unwrap();
     let made = d.pick(Time::ZERO, &Request::default()).unwrap();

@@ -1,8 +1,9 @@
 //! Golden values of the key-based strategies, names `worker-a:8080` and so on.
 
+use super::models::options;
 use super::pools::{answered_pick, dispatcher, letter, members, shares, spec, to_two_decimals};
 use crate::catalog::maglev::fill;
-use crate::{BackendId, Dispatcher, NewBackend, Options, Request, Time};
+use crate::{BackendId, Dispatcher, NewBackend, Request, Time};
 
 const KEYS: [&str; 5] = [
     "/users/1",
@@ -139,7 +140,7 @@ fn ten(extra: usize) -> Vec<NewBackend> {
 #[test]
 fn t23_ring_skew_and_unstable_rings() {
     let largest = |text: &str| {
-        let mut d = Dispatcher::new(&spec(text), &ten(0), Options::default()).unwrap();
+        let mut d = Dispatcher::new(&spec(text), &ten(0), options()).unwrap();
         let counts = shares(&mut d, 100_000);
         let scaled = |c: Option<&u64>| (*c.unwrap() as f64 / 10_000.0 * 1e4).round() / 1e4;
         (scaled(counts.iter().max()), scaled(counts.iter().min()))
@@ -148,8 +149,7 @@ fn t23_ring_skew_and_unstable_rings() {
     assert!((largest("consistent-hash:points=1").0 - 7.66).abs() < 0.005);
 
     let run = |extra| {
-        let mut d =
-            Dispatcher::new(&spec("consistent-hash"), &ten(extra), Options::default()).unwrap();
+        let mut d = Dispatcher::new(&spec("consistent-hash"), &ten(extra), options()).unwrap();
         (0..100_000)
             .map(|i| {
                 let url = format!("/items/{i}");

@@ -1,7 +1,8 @@
 //! Pools and short runs that tests share.
 
+use super::models::options;
 use crate::registry::ENTRIES;
-use crate::registry::{Kind, Parameter};
+use crate::registry::{Entry, Kind, Parameter};
 use crate::{Answer, BackendId, Dispatcher, NewBackend, Options, Request, Spec, Status, Time};
 
 /// The spelled-out strategy.
@@ -29,10 +30,7 @@ pub(crate) fn members(weights: &[u32]) -> Vec<NewBackend> {
 }
 
 pub(crate) fn dispatcher(spec: &Spec, weights: &[u32], seed: u64) -> Dispatcher {
-    let options = Options {
-        seed,
-        ..Options::default()
-    };
+    let options = Options { seed, ..options() };
     Dispatcher::new(spec, &members(weights), options).expect("a good pool")
 }
 
@@ -123,7 +121,7 @@ pub(crate) fn cases() -> Vec<Spec> {
     for entry in ENTRIES {
         cases.push(Spec::of(entry));
         for parameter in entry.parameters {
-            for value in values(parameter) {
+            for value in values(entry, parameter) {
                 let case = spec(&format!("{}:{}={value}", entry.name, parameter.name));
                 if !cases.contains(&case) {
                     cases.push(case);
@@ -134,7 +132,7 @@ pub(crate) fn cases() -> Vec<Spec> {
     cases
 }
 
-fn values(parameter: &Parameter) -> Vec<String> {
+fn values(entry: &Entry, parameter: &Parameter) -> Vec<String> {
     let span = |ns| schema::duration::format(std::time::Duration::from_nanos(ns));
     let mut values: Vec<String> = match parameter.kind {
         Kind::Integer { min, max } => vec![min.to_string(), max.min(400).to_string()],
@@ -142,6 +140,11 @@ fn values(parameter: &Parameter) -> Vec<String> {
         Kind::Decimal { min, max } => vec![min.to_string(), max.to_string()],
         Kind::Duration { min_ns, max_ns } => vec![span(min_ns), span(max_ns)],
         Kind::Word(words) => words.iter().map(|w| (*w).to_string()).collect(),
+        // A model with other inputs is refused.
+        Kind::ModelName => match entry.model.map(|m| m.features) {
+            Some(predictor::Features::CpuMemory) => vec!["docker".into()],
+            _ => vec!["live".into()],
+        },
         Kind::Key => ["path", "client-ip", "client-net", "header:x-user"]
             .map(String::from)
             .to_vec(),

@@ -1,5 +1,6 @@
 //! Troubles seen in public trackers, each a test named after it.
 
+use super::models::options;
 use super::pools::{answered_pick, dispatcher, letter, members, open_loop, sequence, shares, spec};
 use crate::{Answer, BackendId, Dispatcher, Options, Request, Status, Time};
 
@@ -285,7 +286,7 @@ fn t16_slow_start_that_starves() {
             let options = Options {
                 seed,
                 slow_start_ns: Some(10_000_000_000),
-                ..Options::default()
+                ..options()
             };
             let mut d = Dispatcher::new(&spec(text), &members(&[1; 10]), options).unwrap();
             open_loop(&mut d, 100, 10_000_000, |_| 50_000_000);
@@ -315,7 +316,7 @@ fn t17_slow_start_only_after_failures() {
             let options = Options {
                 seed,
                 slow_start_ns: Some(5_000_000_000),
-                ..Options::default()
+                ..options()
             };
             let n = if readmitted { 11 } else { 10 };
             let mut d = Dispatcher::new(&spec("random"), &members(&vec![1; n]), options).unwrap();
@@ -341,7 +342,7 @@ fn t17_slow_start_only_after_failures() {
     assert!((added / 20.0 - 500.0 / 22.0).abs() < 4.0, "{added}");
     let options = Options {
         slow_start_ns: Some(5_000_000_000),
-        ..Options::default()
+        ..options()
     };
     let mut d = Dispatcher::new(&spec("round-robin"), &members(&[1; 11]), options).unwrap();
     assert_eq!(

@@ -3,9 +3,9 @@
 //! The model keeps nothing but the list of open dispatches and who is in which state; counts are
 //! counted anew each time. Everything done is also written as a log.
 
+use super::models::options;
 use super::pools::members;
 use crate::dispatcher::PollMark;
-use crate::registry::Context;
 use crate::{Answer, BackendId, Dispatcher, NewBackend, Options, Report, Request, Source, Spec};
 use crate::{Status, Time};
 use rand_chacha::ChaCha8Rng;
@@ -41,7 +41,7 @@ impl World {
         let options = Options {
             seed,
             slow_start_ns: seed.is_multiple_of(3).then_some(5_000_000_000),
-            context: Context::default(),
+            context: options().context,
         };
         let dispatcher = Dispatcher::new(spec, &members(weights), options.clone()).expect("a pool");
         let start = Event::Start {

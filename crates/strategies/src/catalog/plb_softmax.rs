@@ -1,0 +1,106 @@
+//! `plb-paper` spread out: a draw by exp(-(prediction - least) / temperature).
+//!
+//! A herd breaker: it halves the harm of old data and costs a little when data are fresh. Use only
+//! with more than two arrivals per poll and no live count. Cost O(n) look-ups. Source: ours.
+
+use super::latency_model::{Asked, MODEL, POLLED, Seen, active_and_mean};
+use crate::backends::Backends;
+use crate::registry::{Entry, Group, Kind, Parameter, Read};
+use crate::strategy::{Rng, Strategy};
+use crate::time::Time;
+use crate::values::{BackendId, Request};
+use schema::report::{Report, Source};
+use schema::rng::unit;
+
+/// Registry entry.
+pub const ENTRY: Entry = Entry {
+    parameters: &[
+        MODEL,
+        Parameter {
+            name: "temperature",
+            kind: Kind::Duration {
+                min_ns: 1_000_000,
+                max_ns: 10_000_000_000,
+            },
+            or: &[],
+            default: "40ms",
+            summary: "difference of predictions that makes one e times as likely",
+        },
+    ],
+    reads: &[Read::Poll, Read::Model],
+    randomized: |_| true,
+    model: Some(POLLED),
+    known_flaws: &["T13"],
+    ..Entry::new(
+        "plb-softmax",
+        Group::Predictive,
+        "a draw that favors low predicted latency as last polled",
+        |spec, context| {
+            Box::new(Softmax {
+                asked: Asked::new(spec, context, &POLLED),
+                seen: Seen::default(),
+                temperature_ms: spec.duration_ns("temperature").unwrap_or(40_000_000) as f64 / 1e6,
+                weighed: Vec::new(),
+            })
+        },
+    )
+};
+
+#[derive(Debug, Clone)]
+struct Softmax {
+    asked: Asked,
+    seen: Seen,
+    temperature_ms: f64,
+    weighed: Vec<(BackendId, f64)>,
+}
+
+impl Strategy for Softmax {
+    fn pick(
+        &mut self,
+        _now: Time,
+        request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        let api = self.asked.api(request);
+        self.weighed.clear();
+        for backend in backends.eligible() {
+            let ms = self.seen.predict(&mut self.asked, api, backend);
+            self.weighed.push((backend.id, ms));
+        }
+        let least = self
+            .weighed
+            .iter()
+            .map(|w| w.1)
+            .fold(f64::INFINITY, f64::min);
+        let mut sum = 0.0;
+        for (_, weight) in &mut self.weighed {
+            sum += libm::exp(-(*weight - least) / self.temperature_ms);
+            *weight = sum;
+        }
+        let drawn = match self.weighed.len() {
+            0 | 1 => 0,
+            _ => {
+                let r = unit(rng) * sum;
+                let at = self.weighed.partition_point(|(_, up_to)| *up_to <= r);
+                at.min(self.weighed.len() - 1)
+            }
+        };
+        self.weighed.get(drawn).map(|(id, _)| *id)
+    }
+
+    fn predicted_ms(&self, backend: BackendId) -> Option<f64> {
+        self.asked.predicted_ms(backend)
+    }
+
+    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, _backends: &Backends) {
+        if report.source == Source::Poll {
+            self.seen.take(&self.asked, id, active_and_mean(report));
+        }
+    }
+
+    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        self.asked.on_backends_changed(backends);
+        self.weighed.reserve(backends.ids_len());
+    }
+}
