@@ -10,6 +10,7 @@ pub mod duration;
 pub mod event;
 pub mod headers;
 pub mod json;
+pub mod laws;
 pub mod load_report;
 pub mod manifest;
 pub mod problem;

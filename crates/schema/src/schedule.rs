@@ -1,10 +1,17 @@
-//! The schedule of a workload: which API is called when, expanded from the seed.
+//! The schedule of a workload: which API is called when, expanded from the seed or as listed.
 //!
 //! A pure function of the workload: every program that replays or models it, on every machine, sees
-//! the same due times, APIs and sizes. Logarithms are portable ones, see [`crate::rng`].
+//! the same due times, APIs and sizes. The laws are those of [`crate::laws`]; request `i` takes draw
+//! `i` of the streams of arrivals and sizes, so that two workloads of one seed differ only in what
+//! their files differ in.
 
-use crate::rng::{Purpose, exponential, shuffle, stream};
-use crate::workload::{Arrivals, Order, Workload};
+use crate::laws::sizes::{SizeLaw, noisy_mi};
+use crate::rng::{Purpose, shuffle, stream};
+use crate::workload::{Drawn, Order, Traffic, Workload};
+
+/// Entity of the stream that the sizes of requests are drawn from; a generator draws those of the
+/// APIs from entity 0.
+const REQUEST_SIZES: u32 = 1;
 
 /// One request of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,16 +24,40 @@ pub struct Due {
     pub task_size_mi: f64,
 }
 
-/// Expands `workload`; the place of a request in the result is its sequence number.
+/// Expands `workload`; the place of a request in the result is its sequence number and due times do
+/// not decrease.
 pub fn expand(workload: &Workload) -> Vec<Due> {
-    let due_ns = due_times_ns(&workload.arrivals, workload.seed, workload.requests());
-    calls(workload)
+    match &workload.traffic {
+        Traffic::Drawn(drawn) => expand_drawn(workload, drawn),
+        Traffic::Listed(requests) => requests
+            .iter()
+            .map(|request| Due {
+                intended_ns: request.at_us * 1000,
+                api: request.api,
+                task_size_mi: request.task_size_mi,
+            })
+            .collect(),
+    }
+}
+
+fn expand_drawn(workload: &Workload, drawn: &Drawn) -> Vec<Due> {
+    let arrivals = stream(workload.seed, Purpose::Arrivals, 0, 0);
+    let mut sizes = stream(workload.seed, Purpose::Sizes, REQUEST_SIZES, 0);
+    let noise = SizeLaw::log_normal(drawn.size_cv);
+    calls(workload, drawn)
         .into_iter()
-        .zip(due_ns)
-        .map(|(api, intended_ns)| Due {
-            intended_ns,
-            api,
-            task_size_mi: workload.apis[api as usize].task_size_mi,
+        .zip(drawn.arrivals.times(arrivals))
+        .map(|(api, due_ns)| {
+            let mean_mi = workload.apis[api as usize].task_size_mi;
+            let task_size_mi = match drawn.size_cv {
+                0.0 => mean_mi,
+                _ => noisy_mi(mean_mi, &noise, &mut sizes),
+            };
+            Due {
+                intended_ns: due_ns.round() as u64,
+                api,
+                task_size_mi,
+            }
         })
         .collect()
 }
@@ -48,10 +79,10 @@ pub fn mean_gap_ns(schedule: &[Due]) -> Option<f64> {
 }
 
 /// The API of each request.
-fn calls(workload: &Workload) -> Vec<u32> {
+fn calls(workload: &Workload, drawn: &Drawn) -> Vec<u32> {
     let apis = 0..workload.apis.len() as u32;
-    let runs = workload.runs;
-    match workload.order {
+    let runs = drawn.runs;
+    match drawn.order {
         Order::Sequential => apis
             .flat_map(|api| std::iter::repeat_n(api, runs as usize))
             .collect(),
@@ -65,100 +96,5 @@ fn calls(workload: &Workload) -> Vec<u32> {
     }
 }
 
-/// Due times in order: a pure function of process, seed and index.
-fn due_times_ns(arrivals: &Arrivals, seed: u64, requests: u64) -> Vec<u64> {
-    match *arrivals {
-        Arrivals::Constant { interval_ms } => (0..requests)
-            .map(|i| (i as f64 * interval_ms * 1e6).round() as u64)
-            .collect(),
-        Arrivals::Poisson { rate_rps } => {
-            let mut rng = stream(seed, Purpose::Arrivals, 0, 0);
-            let mut now_ns = 0.0;
-            (0..requests)
-                .map(|_| {
-                    now_ns += exponential(&mut rng) * 1e9 / rate_rps;
-                    now_ns.round() as u64
-                })
-                .collect()
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{at_speed, expand, mean_gap_ns};
-    use crate::workload::{Api, Arrivals, Method, Order, Workload};
-
-    fn workload(order: Order, arrivals: Arrivals) -> Workload {
-        let api = |n: u32| Api {
-            id: format!("api-{n}"),
-            method: Method::Get,
-            url: format!("/a/{n}"),
-            task_size_mi: f64::from(n),
-        };
-        Workload {
-            name: "t".into(),
-            seed: 7,
-            generator: serde_json::Map::new(),
-            apis: (1..=3).map(api).collect(),
-            runs: 1000,
-            order,
-            arrivals,
-            sha256: String::new(),
-        }
-    }
-
-    const EVERY_10_MS: Arrivals = Arrivals::Constant { interval_ms: 10.0 };
-
-    #[test]
-    fn orders_differ_and_each_calls_every_api_equally_often() {
-        let apis = |order| -> Vec<u32> {
-            let schedule = expand(&workload(order, EVERY_10_MS));
-            schedule.iter().map(|d| d.api).collect()
-        };
-        assert_eq!(apis(Order::Round)[..5], [0, 1, 2, 0, 1]);
-        assert_eq!(apis(Order::Sequential)[998..1002], [0, 0, 1, 1]);
-        let shuffled = apis(Order::Shuffled);
-        assert_ne!(shuffled, apis(Order::Round));
-        for api in 0..3 {
-            assert_eq!(shuffled.iter().filter(|a| **a == api).count(), 1000);
-        }
-    }
-
-    #[test]
-    fn constant_gaps_start_at_time_zero() {
-        let schedule = expand(&workload(Order::Round, EVERY_10_MS));
-        let due: Vec<u64> = schedule.iter().take(3).map(|d| d.intended_ns).collect();
-        assert_eq!(due, [0, 10_000_000, 20_000_000]);
-        assert_eq!(mean_gap_ns(&schedule), Some(10e6));
-        assert_eq!(at_speed(10_000_000, 2.0), 5_000_000);
-    }
-
-    #[test]
-    fn poisson_gaps_have_the_mean_and_spread_of_an_exponential_law() {
-        let schedule = expand(&workload(
-            Order::Shuffled,
-            Arrivals::Poisson { rate_rps: 100.0 },
-        ));
-        let due: Vec<f64> = schedule.iter().map(|d| d.intended_ns as f64).collect();
-        let gaps: Vec<f64> = due.windows(2).map(|w| w[1] - w[0]).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // Four standard errors of 3,000 draws.
-        assert!((mean / 10e6 - 1.0).abs() < 0.073, "{mean}");
-        assert!((variance.sqrt() / mean - 1.0).abs() < 0.073, "{variance}");
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_schedule_and_it_is_this_one() {
-        let poisson = Arrivals::Poisson { rate_rps: 100.0 };
-        let schedule = expand(&workload(Order::Shuffled, poisson));
-        assert_eq!(schedule, expand(&workload(Order::Shuffled, poisson)));
-        let first: Vec<(u64, u32)> = schedule
-            .iter()
-            .take(4)
-            .map(|d| (d.intended_ns, d.api))
-            .collect();
-        insta::assert_debug_snapshot!(first);
-    }
-}
+pub(crate) mod tests;
