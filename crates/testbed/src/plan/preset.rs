@@ -1,8 +1,9 @@
 //! Bench presets: which workload, strategies, blocks, loads and warm-up.
 
 use clap::ValueEnum;
+use schema::laws::arrivals::Arrivals;
 use schema::problem::{Problem, Problems};
-use schema::workload::{Arrivals, MAX_INTERVAL_MS, MAX_RATE_RPS, Workload};
+use schema::workload::{Traffic, Workload};
 
 use crate::figures::intervals::blocks_needed;
 
@@ -68,7 +69,9 @@ impl Preset {
         match self {
             Self::Smoke => {
                 let mut workload = Workload::parse("workloads/quick.json", QUICK)?;
-                workload.runs = SMOKE_RUNS;
+                if let Traffic::Drawn(drawn) = &mut workload.traffic {
+                    drawn.runs = SMOKE_RUNS;
+                }
                 workload.name = "smoke".into();
                 Ok(workload.sealed())
             }
@@ -100,7 +103,7 @@ impl Preset {
 
 /// Mean arrival rate, requests a second.
 pub(crate) fn rate_rps(workload: &Workload) -> f64 {
-    1000.0 / workload.arrivals.mean_gap_ms()
+    1000.0 / workload.mean_gap_ms()
 }
 
 /// Offered load on `capacity_mips`.
@@ -108,33 +111,26 @@ pub(crate) fn load(workload: &Workload, capacity_mips: f64) -> f64 {
     rate_rps(workload) * workload.mean_task_size_mi() / capacity_mips
 }
 
-/// The same workload with its arrivals scaled to offer `load` on `capacity_mips`.
+/// The same workload, faster or slower, so that it offers `load` on `capacity_mips`.
 ///
 /// # Errors
 /// A gap or rate beyond the workload format's bounds.
 pub(crate) fn at_load(
-    mut workload: Workload,
-    load: f64,
+    workload: Workload,
+    asked: f64,
     capacity_mips: f64,
 ) -> Result<Workload, Problems> {
-    let wanted_rps = load * capacity_mips / workload.mean_task_size_mi();
-    let in_bounds = wanted_rps <= MAX_RATE_RPS && 1000.0 / wanted_rps <= MAX_INTERVAL_MS;
-    if !in_bounds {
-        return Err(
-            Problem::new("--load", load.to_string(), "needs an impossible rate")
-                .allowed(format!("up to {MAX_RATE_RPS} requests a second"))
-                .into(),
-        );
-    }
-    workload.arrivals = match workload.arrivals {
+    let speed = asked / load(&workload, capacity_mips);
+    let mut workload = workload.at_speed(speed).map_err(|problems| {
+        Problem::new("--load", asked.to_string(), "needs an impossible rate")
+            .next(problems.to_string())
+    })?;
+    if let Traffic::Drawn(drawn) = &mut workload.traffic
+        && let Arrivals::Constant { interval_ms } = &mut drawn.arrivals
+    {
         // Whole microseconds read well and keep the load within a ten-thousandth.
-        Arrivals::Constant { .. } => Arrivals::Constant {
-            interval_ms: (1e6 / wanted_rps).round().max(1.0) / 1e3,
-        },
-        Arrivals::Poisson { .. } => Arrivals::Poisson {
-            rate_rps: wanted_rps,
-        },
-    };
+        *interval_ms = (*interval_ms * 1e3).round().max(1.0) / 1e3;
+    }
     Ok(workload.sealed())
 }
 
