@@ -1,20 +1,22 @@
 //! The command line.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use schema::workload::{Arrivals, MAX_APIS, MAX_INTERVAL_MS, MAX_RATE_RPS, Order};
+use schema::laws::arrivals;
+use schema::workload::{MAX_APIS, Order};
 
-use crate::sizes::SizeLaw;
+use crate::sizes;
 
 const EXAMPLES: &str = "\
 Examples:
   request-generator generate --apis 100 --runs 200 --seed 42 --out load.json
-  request-generator generate --apis 20 --runs 50 --seed 1 --arrivals poisson:80 --order round
+  request-generator generate --apis 20 --runs 50 --seed 1 --arrivals gamma:80:3 --order round
   request-generator expand load.json --out schedule.csv
-  request-generator expand load.json | head";
+  request-generator expand load.json | head
+  request-generator import --format clf access.log --speed 10 --out load.json";
 
 /// Seeded workloads for the testbed.
 #[derive(Debug, Parser)]
@@ -27,12 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Draw APIs and task sizes and write a workload file
-    #[command(after_help = "\
-Examples:
-  request-generator generate --apis 100 --runs 200 --seed 42 --out load.json
-  request-generator generate --apis 100 --runs 8 --seed 42 --arrivals poisson:100 > load.json
-  request-generator generate --apis 10 --runs 10 --seed 3 --size-median-mi 1000 \\
-      --size-min-mi 100 --size-max-mi 5000 --size-sigma 0.8")]
+    #[command(after_help = generate_help())]
     Generate(Generate),
     /// Print the schedule of a workload file as CSV
     #[command(after_help = "\
@@ -47,17 +44,20 @@ Columns: seq, intended_ns (after the run's time 0), api_id, method, url, task_si
 #[derive(Debug, Args)]
 pub(crate) struct Generate {
     /// Number of APIs, each a different method and URL
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
+    #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
     pub(crate) apis: u32,
+    /// Number of different URLs among them; default: nearly as many as APIs
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
+    pub(crate) urls: Option<u32>,
     /// Calls of each API
-    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 200, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) runs: u32,
     /// Root of every random draw
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Arrival process: constant:GAP (such as constant:10ms) or poisson:RATE (requests a second)
-    #[arg(long, default_value = "constant:10ms", value_name = "LAW", value_parser = arrivals)]
-    pub(crate) arrivals: Arrivals,
+    /// Arrival process, see below
+    #[arg(long, default_value = "constant:10ms", value_name = "LAW")]
+    pub(crate) arrivals: String,
     /// Order of the calls: shuffled (all runs in one seeded shuffle), round (each API once, again
     /// and again) or sequential (all runs of one API, then the next)
     #[arg(long, default_value = "shuffled", value_name = "ORDER", value_parser = order)]
@@ -65,21 +65,65 @@ pub(crate) struct Generate {
     /// Name of the workload; default: the name of the output file, else "workload"
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Median of the log-normal task size, million instructions
-    #[arg(long, default_value_t = SizeLaw::PAPER.median_mi, value_name = "MI")]
-    pub(crate) size_median_mi: f64,
-    /// Spread of the log-normal task size: standard deviation of its logarithm
-    #[arg(long, default_value_t = SizeLaw::PAPER.sigma, value_name = "S")]
-    pub(crate) size_sigma: f64,
-    /// Smallest task size; smaller draws are drawn again
-    #[arg(long, default_value_t = SizeLaw::PAPER.min_mi, value_name = "MI")]
-    pub(crate) size_min_mi: f64,
-    /// Largest task size; larger draws are drawn again
-    #[arg(long, default_value_t = SizeLaw::PAPER.max_mi, value_name = "MI")]
-    pub(crate) size_max_mi: f64,
+    #[command(flatten)]
+    pub(crate) sizes: SizeArguments,
+    #[command(flatten)]
+    pub(crate) capacity: Capacity,
     /// Write here, whole or not at all; default: standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// How large tasks are.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Task sizes")]
+pub(crate) struct SizeArguments {
+    /// Law of the APIs' task sizes, see below
+    #[arg(long, default_value = "lognormal", value_name = "LAW")]
+    pub(crate) sizes: String,
+    /// Median of the log-normal task size, million instructions; default: 395
+    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    pub(crate) size_median_mi: Option<f64>,
+    /// Spread of the log-normal task size: standard deviation of its logarithm; default: 0.25
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) size_sigma: Option<f64>,
+    /// Smallest task size; smaller draws are drawn again; default: 250, of laws with values 1
+    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    pub(crate) size_min_mi: Option<f64>,
+    /// Largest task size; larger draws are drawn again; default: 750, of laws with values 100000
+    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    pub(crate) size_max_mi: Option<f64>,
+    /// Spread of each request's size around its API's: coefficient of variation of a log-normal
+    /// factor of mean one
+    #[arg(
+        long,
+        default_value_t = 0.0,
+        value_name = "CV",
+        allow_negative_numbers = true
+    )]
+    pub(crate) size_cv: f64,
+}
+
+/// What a rate in percent is a share of.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Capacity")]
+pub(crate) struct Capacity {
+    /// Cores of the workers, added up; what 100% of a rate is a share of
+    #[arg(
+        long,
+        default_value = "4,3,2",
+        value_name = "C,C,..",
+        allow_hyphen_values = true
+    )]
+    pub(crate) cores: String,
+    /// Speed of one core, million instructions a second
+    #[arg(
+        long,
+        default_value_t = 7450.0,
+        value_name = "M",
+        allow_negative_numbers = true
+    )]
+    pub(crate) mips_per_core: f64,
 }
 
 #[derive(Debug, Args)]
@@ -96,70 +140,43 @@ fn order(text: &str) -> Result<Order, String> {
     Order::from_str(text).map_err(|what| format!("{what} (allowed: shuffled, round, sequential)"))
 }
 
-/// Reads `constant:GAP` or `poisson:RATE`.
-fn arrivals(text: &str) -> Result<Arrivals, String> {
-    let known = "constant:GAP such as constant:10ms, poisson:RATE in requests a second";
-    let (process, value) = text
-        .split_once(':')
-        .ok_or_else(|| format!("no value (allowed: {known})"))?;
-    match process {
-        "constant" => {
-            let gap: Duration = schema::duration::parse(value)?;
-            let interval_ms = gap.as_nanos() as f64 / 1e6;
-            bounded(interval_ms, 1e-3, MAX_INTERVAL_MS, "ms")
-                .map(|interval_ms| Arrivals::Constant { interval_ms })
-        }
-        "poisson" => {
-            let rate_rps: f64 = value
-                .parse()
-                .map_err(|_| format!("rate \"{value}\" is not a number"))?;
-            bounded(rate_rps, 1e-3, MAX_RATE_RPS, "requests a second")
-                .map(|rate_rps| Arrivals::Poisson { rate_rps })
-        }
-        _ => Err(format!("unknown arrival process (allowed: {known})")),
-    }
+fn generate_help() -> String {
+    let mut help = String::from("Arrival processes (--arrivals):\n");
+    table(&mut help, &arrivals::SPELLINGS);
+    help.push_str(
+        "  RATE is a number of requests a second (80 or 80rps), or a share of the capacity that\n  \
+         --cores and --mips-per-core state: 60% is the rate at which the mean task size keeps them\n  \
+         busy 60 % of the time. Durations have a unit (ms, s, min, h).\n\n\
+         Laws of task sizes (--sizes), one size for each API:\n",
+    );
+    table(&mut help, &sizes::SPELLINGS);
+    help.push_str(
+        "\nExamples:
+  request-generator generate --apis 100 --runs 200 --seed 42 --out load.json
+  request-generator generate --seed 42 --runs 8 --arrivals poisson:100 > load.json
+  request-generator generate --seed 42 --arrivals poisson:60% --cores 4,3,2 --mips-per-core 7450
+  request-generator generate --seed 42 --arrivals sine:60%:0.5:60s --sizes exponential:400
+  request-generator generate --seed 3 --apis 10 --size-median-mi 1000 --size-sigma 0.8 \\
+      --size-min-mi 100 --size-max-mi 5000
+  request-generator generate --seed 3 --apis 3 --sizes list:100,400,900 --size-cv 0.2",
+    );
+    help
 }
 
-fn bounded(value: f64, min: f64, max: f64, unit: &str) -> Result<f64, String> {
-    if (min..=max).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("out of range (allowed: {min} to {max} {unit})"))
+fn table(help: &mut String, rows: &[(&str, &str)]) {
+    let width = rows.iter().map(|(form, _)| form.len()).max().unwrap_or(0);
+    for (form, what) in rows {
+        let _ = writeln!(help, "  {form:width$}  {what}");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, arrivals};
+    use super::Cli;
     use clap::CommandFactory as _;
-    use schema::workload::Arrivals;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn arrivals_need_a_known_process_and_a_value_within_bounds() {
-        let every_10_ms = Arrivals::Constant { interval_ms: 10.0 };
-        assert_eq!(arrivals("constant:10ms"), Ok(every_10_ms));
-        assert_eq!(
-            arrivals("poisson:80.5"),
-            Ok(Arrivals::Poisson { rate_rps: 80.5 })
-        );
-        for bad in [
-            "constant",
-            "constant:10",
-            "constant:0ms",
-            "constant:2h",
-            "poisson:0",
-            "poisson:-1",
-            "poisson:NaN",
-            "poisson:inf",
-            "poisson:x",
-            "uniform:3",
-        ] {
-            assert!(arrivals(bad).is_err(), "{bad}");
-        }
     }
 }

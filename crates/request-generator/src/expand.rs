@@ -1,6 +1,7 @@
 //! `expand`: the schedule of a workload as CSV.
 
 use std::fs;
+use std::io::{self, Write};
 
 use anyhow::Context;
 use schema::schedule;
@@ -18,11 +19,11 @@ pub(crate) fn run(arguments: &Expand) -> anyhow::Result<()> {
     let bytes = fs::read(&arguments.workload).with_context(|| format!("cannot read {source}"))?;
     let text = schema::json::utf8(&source, &bytes)?;
     let workload = Workload::parse(&source, text)?;
-    output::write(arguments.out.as_deref(), &csv(&workload)?)
+    output::write(arguments.out.as_deref(), |out| csv(&workload, out))
 }
 
-fn csv(workload: &Workload) -> anyhow::Result<Vec<u8>> {
-    let mut out = csv::Writer::from_writer(Vec::new());
+fn csv(workload: &Workload, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = csv::Writer::from_writer(out);
     out.write_record([
         "seq",
         "intended_ns",
@@ -42,5 +43,5 @@ fn csv(workload: &Workload) -> anyhow::Result<Vec<u8>> {
             due.task_size_mi.to_string().as_str(),
         ])?;
     }
-    Ok(out.into_inner()?)
+    out.flush()
 }

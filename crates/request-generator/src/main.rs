@@ -5,6 +5,7 @@
 //! and use portable functions only.
 
 mod apis;
+mod capacity;
 mod cli;
 mod expand;
 mod generate;
