@@ -1,2 +1,5 @@
+mod catboost;
+mod export;
+mod golden;
 mod plain;
 mod table;
