@@ -22,7 +22,13 @@ $(VENV)/.ready: analysis/requirements.txt analysis/pyproject.toml
 	$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --no-deps --editable analysis
 	touch $@
 
-test: build env ## every test: Rust, Python, notebooks
+training-env: $(VENV)/.training ## what training models needs beyond env
+
+$(VENV)/.training: $(VENV)/.ready analysis/plumbline_analysis/training/requirements.txt
+	$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --requirement analysis/plumbline_analysis/training/requirements.txt
+	touch $@
+
+test: build training-env ## every test: Rust, Python, notebooks
 	cargo test --workspace --locked --no-fail-fast
 	$(VENV)/bin/python -m pytest -q analysis
 
@@ -56,4 +62,4 @@ clean: ## remove what was built, not the results
 	cargo clean
 	rm -rf dist $(VENV)
 
-.PHONY: help build env test lint deny images up down bench report smoke clean
+.PHONY: help build env training-env test lint deny images up down bench report smoke clean

@@ -5,27 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ..problem import Problem
-
 
 def write_card(card: dict, folder: Path) -> None:
     """Writes ``model-card.json`` and ``model-card.md``."""
     text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
     (folder / "model-card.json").write_text(text + "\n", encoding="utf-8")
     (folder / "model-card.md").write_text(as_markdown(card), encoding="utf-8")
-
-
-def read_parameters(path: Path | str) -> dict:
-    """Hyperparameters from a JSON object, such as the ``best.json`` of a search."""
-    try:
-        parameters = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise Problem(str(path), "no such file", next_step="run `tune` first") from error
-    except ValueError as error:
-        raise Problem(str(path), f"not JSON: {error}") from error
-    if not isinstance(parameters, dict):
-        raise Problem(str(path), "not a JSON object of hyperparameters")
-    return parameters
 
 
 def as_markdown(card: dict) -> str:

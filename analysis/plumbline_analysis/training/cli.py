@@ -10,11 +10,11 @@ from pathlib import Path
 from catboost import CatBoostError
 
 from ..problem import Problem
-from .card import read_parameters
 from .dataset import AXES, Dataset, read_dataset
 from .export import build_table, load_model, sha256_of, verify
-from .fit import PAPER, PAPER_DOCKER, SEED, THREADS, Variant
+from .fit import SEED, THREADS, Variant
 from .measure import read_candidates
+from .parameters import PAPER, PAPER_DOCKER, check_iterations, read_parameters
 from .pipeline import CARD, MODEL, TABLE, Plan, train
 from .splits import KINDS, split
 from .tablefile import read_table, write_table
@@ -28,8 +28,6 @@ EXAMPLES = """examples:
       --parameters models/search/best.json --out models/tuned
   python -m plumbline_analysis.training verify models/paper/model.plbtab models/paper/model.cbm
 """
-
-MAX_TREES = 100_000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -169,10 +167,7 @@ def _dataset(options: argparse.Namespace) -> tuple[Dataset, dict, Variant]:
         parameters |= read_parameters(options.parameters)
     if options.iterations:
         parameters["iterations"] = options.iterations
-    if not 1 <= parameters["iterations"] <= MAX_TREES:
-        raise Problem(
-            "iterations", f"allowed: 1 to {MAX_TREES}", value=str(parameters["iterations"])
-        )
+    check_iterations(parameters, "--iterations")
     return dataset, parameters, variant
 
 

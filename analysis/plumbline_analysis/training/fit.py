@@ -17,26 +17,6 @@ from catboost import CatBoostRegressor, Pool
 from .dataset import CATEGORIES, FIXED, Dataset
 from .splits import Split
 
-PAPER = {
-    "iterations": 2250,
-    "learning_rate": 0.23265,
-    "depth": 9,
-    "l2_leaf_reg": 5.9364,
-    "bagging_temperature": 0.2211,
-}
-"""Table 1 of the paper: requests held and mean of the last 50 latencies."""
-
-PAPER_DOCKER = {
-    "iterations": 2450,
-    "learning_rate": 0.18231,
-    "depth": 10,
-    "l2_leaf_reg": 4.88559,
-    "bagging_temperature": 0.24547,
-    "border_count": 128,
-}
-"""Table 2: CPU and memory. 128 borders are the GPU's default, which the paper's task type implies;
-the CPU's 254 on two fine axes make a table of 100 APIs larger than a file may be."""
-
 EARLY_STOPPING_ROUNDS = 100
 SEED = 42
 THREADS = 2

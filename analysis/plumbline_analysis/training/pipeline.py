@@ -37,7 +37,6 @@ class Plan:
 
 def train(dataset: Dataset, plan: Plan, folder: Path, candidates: pd.DataFrame | None) -> dict:
     """Writes model, table and card into ``folder`` and returns the card."""
-    folder.mkdir(parents=True, exist_ok=True)
     splits = {kind: split(dataset, kind, plan.seed) for kind in KINDS}
     fits = {kind: _fit(dataset, splits[kind], plan) for kind in KINDS}
     r2 = {kind: measure.r2_of(fits[kind], dataset, splits[kind]) for kind in KINDS}
@@ -51,6 +50,7 @@ def train(dataset: Dataset, plan: Plan, folder: Path, candidates: pd.DataFrame |
     }
     containers = plan.containers or dataset.containers
     about = describe(shipped, containers, dataset.apis, trained_on, r2, plan.split)
+    folder.mkdir(parents=True, exist_ok=True)
     save_model(shipped, about, folder / MODEL)
     digest = sha256_of(folder / MODEL)
     table = build_table(shipped, about, digest)

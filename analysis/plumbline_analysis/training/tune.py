@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import optuna
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..problem import Problem
 from .dataset import Dataset
@@ -46,12 +47,17 @@ def tune(
         "seed": seed,
     }
     study_file.parent.mkdir(parents=True, exist_ok=True)
-    study = optuna.create_study(
-        study_name="latency",
-        storage=f"sqlite:///{study_file}",
-        load_if_exists=True,
-        direction="minimize",
-    )
+    try:
+        study = optuna.create_study(
+            study_name="latency",
+            storage=f"sqlite:///{study_file}",
+            load_if_exists=True,
+            direction="minimize",
+        )
+    except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
+        raise Problem(
+            str(study_file), "no study of a search", next_step="name another --out"
+        ) from error
     _check_same(study, study_file, belongs_to)
     finished = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
     # Seeded by what is done already, so that a resumed search does not draw the same again.

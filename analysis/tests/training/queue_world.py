@@ -123,7 +123,9 @@ def simulate(
             }
             for k, w in enumerate(workers)
         ]  # fmt: skip
-        picks.append((choice, len(workers[choice].present), *board[choice], now - next_poll + POLL_MS))
+        picks.append(
+            (choice, len(workers[choice].present), *board[choice], now - next_poll + POLL_MS)
+        )
         workers[choice].add(i, mi[i])
     for worker in workers:
         worker.advance(float("inf"))
