@@ -37,6 +37,8 @@ pub struct Decision {
     pub memory_mib: Option<f64>,
     /// Predicted latency, ms.
     pub predicted_ms: Option<f64>,
+    /// `trial` or `panic`, when the rules of ejection let it go to a backend they bar.
+    pub mark: Option<String>,
 }
 
 impl Decision {
@@ -82,6 +84,7 @@ impl Decision {
             "cpu_percent" => self.cpu_percent = number(key, value)?,
             "memory_mib" => self.memory_mib = number(key, value)?,
             "predicted_ms" => self.predicted_ms = number(key, value)?,
+            "mark" => self.mark = Some(value.to_string()),
             _ => {}
         }
         Ok(())
@@ -118,7 +121,8 @@ impl fmt::Display for Decision {
             memory_gb,
             cpu_percent,
             memory_mib,
-            predicted_ms
+            predicted_ms,
+            mark
         );
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! The first line is `start`; every later line is one call of the dispatcher, in the order in which
 //! its lock was taken. Feeding the file to a fresh dispatcher gives every pick again.
 
+use crate::protection::{Mark, Rules, Step};
 use crate::report::Report;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ pub enum PoolChange {
         /// Backend id.
         id: u32,
     },
-    /// A member is barred because it failed.
+    /// A member is barred from outside, whatever the rules of ejection say.
     Eject {
         /// Backend id.
         id: u32,
@@ -144,6 +145,9 @@ pub enum Event {
         /// Slow-start window, ns; absent when off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slow_start_ns: Option<u64>,
+        /// Rules of ejection and the like; absent when there are none.
+        #[serde(default, skip_serializing_if = "Rules::is_plain")]
+        rules: Rules,
         /// Members in position order.
         members: Vec<Member>,
     },
@@ -182,6 +186,9 @@ pub enum Event {
         /// The chosen backend's id; absent when nothing was eligible.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         backend: Option<u32>,
+        /// Set when the rules of ejection, not the strategy, let it go there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Mark>,
         /// What was known of each member, position order.
         candidates: Vec<Candidate>,
         /// How long the pick took, ns.
@@ -231,6 +238,16 @@ pub enum Event {
         /// How.
         #[serde(flatten)]
         change: PoolChange,
+    },
+    /// The rules of ejection did something of their own. A replay comes to it by itself.
+    Ejection {
+        /// Time, ns.
+        t_ns: u64,
+        /// Backend id.
+        backend: u32,
+        /// What.
+        #[serde(flatten)]
+        step: Step,
     },
     /// The strategy was changed live; learned state starts anew.
     Strategy {

@@ -14,6 +14,7 @@ pub mod laws;
 pub mod load_report;
 pub mod manifest;
 pub mod problem;
+pub mod protection;
 pub mod report;
 pub mod rng;
 pub mod row;

@@ -36,6 +36,7 @@ fn pick(seq: u64) -> Event {
         tried: Vec::new(),
         cost_mi: None,
         backend: Some((seq % 2) as u32),
+        mark: None,
         candidates: Vec::new(),
         pick_ns: 1,
     }
