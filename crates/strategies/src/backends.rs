@@ -36,8 +36,10 @@ pub struct Backend {
     pub id: BackendId,
     /// Relative capacity.
     pub weight: u32,
-    /// Requests dispatched to it and not yet answered.
+    /// Requests dispatched to it and not yet answered, and those held: what strategies read.
     pub in_flight: u32,
+    /// Requests that failed so fast that they go on counting as in flight for a while.
+    pub held: u32,
     /// CPU limit.
     pub cores: f64,
     /// Memory limit, MiB.
@@ -48,7 +50,7 @@ pub struct Backend {
     pub member: bool,
     /// Gets nothing new on an operator's wish.
     pub draining: bool,
-    /// Barred from picks until this time because it failed.
+    /// Barred from picks until this time because it failed; in the past while it is on trial.
     pub ejected_until: Option<Time>,
     /// When it joined or came back, if that was after the start; slow start counts from here.
     pub warm_from: Option<Time>,
@@ -65,6 +67,7 @@ impl Backend {
             id,
             weight: new.weight,
             in_flight: 0,
+            held: 0,
             cores: new.cores,
             memory_mib: new.memory_mib,
             sent: 0,
@@ -94,8 +97,13 @@ impl Backend {
     }
 
     /// A member that is neither draining nor ejected.
-    pub fn is_available(&self) -> bool {
+    pub fn is_up(&self) -> bool {
         self.member && !self.draining && self.ejected_until.is_none()
+    }
+
+    /// Requests dispatched to it and not yet answered, for gauges: `in_flight` without those held.
+    pub fn unanswered(&self) -> u32 {
+        self.in_flight - self.held
     }
 
     /// The newest report of one source.
@@ -116,9 +124,9 @@ impl Backend {
 
 /// Every backend of the run, and who of them may be picked now.
 ///
-/// *Available* = a member that is neither draining nor ejected; *eligible* = available and not left
-/// out of the present pick (already tried, or still warming). Both are listed in position order,
-/// which is the order of ids.
+/// *Available* = a member that is neither draining nor ejected; in a panic, when too few of those are
+/// left, ejected ones too. *Eligible* = available and not left out of the present pick (already tried,
+/// or still warming). Both are listed in position order, which is the order of ids.
 #[derive(Debug, Clone, Default)]
 pub struct Backends {
     all: Vec<Backend>,
@@ -131,9 +139,24 @@ pub struct Backends {
     pick_number: u64,
     /// Indices into `available`, ascending.
     left_out: Vec<u32>,
+    /// Ejections are ignored while a smaller share of the members is up.
+    panic_percent: Option<u32>,
+    in_panic: bool,
 }
 
 impl Backends {
+    pub(crate) fn new(panic_percent: Option<u32>) -> Self {
+        Self {
+            panic_percent,
+            ..Self::default()
+        }
+    }
+
+    /// Whether so few are up that ejections are ignored.
+    pub fn in_panic(&self) -> bool {
+        self.in_panic
+    }
+
     /// The backend with this number, member or not.
     pub fn get(&self, id: BackendId) -> Option<&Backend> {
         self.all.get(id.index())
@@ -233,15 +256,25 @@ impl Backends {
         self.place.clear();
         self.place.resize(self.all.len(), NOWHERE);
         self.left_out_at.resize(self.all.len(), 0);
-        for backend in &self.all {
-            if backend.member {
-                self.members.push(backend.id);
-            }
-            if backend.is_available() {
+        let members = self.all.iter().filter(|b| b.member);
+        self.members.extend(members.map(|b| b.id));
+        self.in_panic = self.is_panic();
+        for backend in self.all.iter().filter(|b| b.member && !b.draining) {
+            if self.in_panic || backend.is_up() {
                 self.place[backend.id.index()] = self.available.len() as u32;
                 self.available.push(backend.id);
             }
         }
+    }
+
+    /// Whether fewer than the share, or than one, are up, and ignoring ejections would help.
+    fn is_panic(&self) -> bool {
+        let Some(percent) = self.panic_percent else {
+            return false;
+        };
+        let least = (self.members.len() * percent as usize).div_ceil(100).max(1);
+        let up = self.members().filter(|b| b.is_up()).count();
+        up < least && self.members().any(|b| !b.draining && !b.is_up())
     }
 
     /// Leaves a backend out of the present pick; no effect if it is not eligible anyway.

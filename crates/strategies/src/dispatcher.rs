@@ -13,13 +13,16 @@ pub use pool::PoolError;
 pub use reports::PollMark;
 
 use crate::backends::{Backend, Backends, NewBackend};
+use crate::ejection::{Attempt, Ejections};
+use crate::fail_hold::FailHold;
 use crate::registry::{Context, Spec};
 use crate::strategy::Strategy;
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Outcome, Request};
-use ejection::Ejections;
+use ejection::Told;
 use open::{Open, OpenDispatches};
 use rand_chacha::ChaCha8Rng;
+use schema::protection::{Mark, Rules};
 use schema::rng::{Purpose, stream, unit};
 
 /// A warming backend's smallest chance to take part in a pick.
@@ -34,6 +37,8 @@ pub struct Options {
     pub context: Context,
     /// Slow-start window, ns; `None` = off.
     pub slow_start_ns: Option<u64>,
+    /// Rules of ejection, fail-open and the hold of fast failures.
+    pub rules: Rules,
 }
 
 impl Default for Options {
@@ -42,6 +47,7 @@ impl Default for Options {
             seed: 1,
             context: Context::default(),
             slow_start_ns: None,
+            rules: Rules::plain(),
         }
     }
 }
@@ -58,6 +64,8 @@ pub struct Dispatch {
     pub at: Time,
     /// The backend's in_flight just before, this request not counted.
     pub in_flight_before: u32,
+    /// Set when the rules of ejection, not the strategy, let it go there.
+    pub mark: Option<Mark>,
 }
 
 /// An outcome named a dispatch that is not open: never made, or already answered.
@@ -78,6 +86,8 @@ pub struct Dispatcher {
     next_dispatch: u64,
     open: OpenDispatches,
     ejections: Ejections,
+    told: Told,
+    fail_hold: Option<FailHold>,
     /// Backends that may still be in their slow-start window.
     warming: Vec<BackendId>,
     probes: Vec<BackendId>,
@@ -123,8 +133,15 @@ impl Dispatcher {
             dispatch: self.next_dispatch,
             ..*request
         };
-        let id = self.choose(now, &request)?;
+        let trial = self.trial_for(now, &request);
+        let (id, mark) = match trial {
+            Some(id) => (id, Some(Mark::Trial)),
+            None => (self.choose(now, &request)?, self.mark_of_picks()),
+        };
         let in_flight_before = self.raise(id, &request, now);
+        if trial.is_some() {
+            self.ejections.trial_began(id, request.dispatch);
+        }
         self.strategy.on_dispatch(now, id, &request, &self.backends);
         if entry.needs_probes {
             let rng = &mut self.strategy_rng;
@@ -136,6 +153,7 @@ impl Dispatcher {
             backend: id,
             at: now,
             in_flight_before,
+            mark,
         })
     }
 
@@ -167,13 +185,33 @@ impl Dispatcher {
             retry_after_ns: answer.retry_after_ns,
             service_time_ns: answer.service_time_ns,
         };
-        if let Some(backend) = self.backends.get_mut(open.backend) {
-            debug_assert!(backend.in_flight > 0, "in_flight counts open dispatches");
-            backend.in_flight -= 1;
-        }
-        self.strategy
-            .on_response(now, open.backend, &outcome, &self.backends);
+        self.end(open.backend, &outcome);
+        let attempt = Attempt {
+            dispatch,
+            backend: open.backend,
+            spell: open.spell,
+        };
+        self.judge(attempt, &outcome);
         Ok(outcome)
+    }
+
+    /// Lowers the count and tells the strategy, now or when a fast failure's hold is over.
+    fn end(&mut self, id: BackendId, outcome: &Outcome) {
+        let now = self.now;
+        let heard = match &mut self.fail_hold {
+            Some(hold) => hold.take(now, id, outcome),
+            None => Some(*outcome),
+        };
+        if let Some(backend) = self.backends.get_mut(id) {
+            debug_assert!(backend.in_flight > 0, "in_flight counts open dispatches");
+            match heard {
+                Some(_) => backend.in_flight -= 1,
+                None => backend.held += 1,
+            }
+        }
+        if let Some(heard) = heard {
+            self.strategy.on_response(now, id, &heard, &self.backends);
+        }
     }
 
     /// Hands over the backends to be probed since the last call.
@@ -226,15 +264,6 @@ impl Dispatcher {
     #[cfg(test)]
     pub(crate) fn strategy_drew(&self) -> bool {
         self.strategy_rng.get_word_pos() > 0
-    }
-
-    /// Lets time pass up to `now`, never back, and ends the ejections that are over.
-    fn advance(&mut self, now: Time) -> Time {
-        self.now = self.now.max(now);
-        if self.ejections.next_end().is_some_and(|end| end <= self.now) {
-            self.end_ejections();
-        }
-        self.now
     }
 
     /// The strategy's choice alone, without a dispatch: for benchmarks of the pick.
@@ -300,6 +329,7 @@ impl Dispatcher {
             class: request.class,
             at: now,
             in_flight: backend.in_flight,
+            spell: self.ejections.spell(id),
         };
         self.open.insert(request.dispatch, open);
         open.in_flight - 1
@@ -310,7 +340,7 @@ impl Dispatcher {
         members: &[(BackendId, NewBackend, pool::Drained)],
         options: Options,
     ) -> Result<Self, PoolError> {
-        let backends = pool::pool_of(members)?;
+        let backends = pool::pool_of(members, options.rules.panic_percent)?;
         spec.check(&backends, &options.context)
             .map_err(PoolError::Refused)?;
         let mut dispatcher = Self {
@@ -319,11 +349,13 @@ impl Dispatcher {
             backends,
             strategy_rng: stream(options.seed, Purpose::Strategy, 0, 0),
             slow_start_rng: stream(options.seed, Purpose::SlowStart, 0, 0),
+            ejections: Ejections::new(options.rules.ejection, options.seed),
+            fail_hold: options.rules.fail_hold.map(FailHold::new),
             options,
             now: Time::ZERO,
             next_dispatch: 0,
             open: OpenDispatches::default(),
-            ejections: Ejections::default(),
+            told: Told::default(),
             warming: Vec::new(),
             probes: Vec::new(),
         };

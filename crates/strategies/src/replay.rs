@@ -2,6 +2,7 @@
 
 use crate::backends::NewBackend;
 use crate::dispatcher::{Dispatcher, Options, PollMark, PoolError};
+use crate::ejection::Note;
 use crate::registry::{Context, Models, Spec, SpecError};
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Request};
@@ -15,8 +16,19 @@ pub struct Verdict {
     pub picks: u64,
     /// Picks that came out the same.
     pub equal: u64,
-    /// The first that did not.
+    /// Steps of the rules of ejection in the log.
+    pub steps: u64,
+    /// Steps that came out the same.
+    pub steps_equal: u64,
+    /// The first pick that did not.
     pub first_mismatch: Option<Mismatch>,
+}
+
+impl Verdict {
+    /// Whether everything came out the same.
+    pub fn is_equal(&self) -> bool {
+        self.equal == self.picks && self.steps_equal == self.steps
+    }
 }
 
 /// A pick that came out differently.
@@ -78,6 +90,8 @@ pub struct Replay {
     dispatcher: Dispatcher,
     /// Dispatch numbers of the log and of the replay.
     dispatches: BTreeMap<u64, u64>,
+    /// Steps of ejection that no line was compared with yet.
+    notes: Vec<Note>,
     line: u64,
     verdict: Verdict,
 }
@@ -95,6 +109,7 @@ impl Replay {
             poll_interval_ns,
             mi_per_ms,
             slow_start_ns,
+            rules,
             members,
             ..
         } = first
@@ -108,6 +123,7 @@ impl Replay {
         let options = Options {
             seed,
             slow_start_ns,
+            rules,
             context: Context {
                 poll_interval_ns,
                 mi_per_ms: mi_per_ms.unwrap_or(Context::default().mi_per_ms),
@@ -119,6 +135,7 @@ impl Replay {
         Ok(Self {
             dispatcher,
             dispatches: BTreeMap::new(),
+            notes: Vec::new(),
             line: 1,
             verdict: Verdict::default(),
         })
@@ -140,6 +157,15 @@ impl Replay {
             Event::Start { .. } => return Err(ReplayError::Start(line)),
             Event::Gap { lost, .. } => return Err(ReplayError::Gap(line, lost)),
             Event::Unserved { .. } => {}
+            Event::Ejection {
+                t_ns,
+                backend,
+                step,
+            } => self.step(Note {
+                at: Time::from_nanos(t_ns),
+                backend: BackendId(backend),
+                step,
+            }),
             pick @ Event::Pick { .. } => self.pick(&pick),
             response @ Event::Response { .. } => self.response(&response)?,
             Event::Stats {
@@ -166,6 +192,15 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    fn step(&mut self, logged: Note) {
+        self.dispatcher.let_time_pass(logged.at);
+        self.dispatcher.take_notes(&mut self.notes);
+        self.verdict.steps += 1;
+        if !self.notes.is_empty() && self.notes.remove(0) == logged {
+            self.verdict.steps_equal += 1;
+        }
     }
 
     fn pick(&mut self, event: &Event) {

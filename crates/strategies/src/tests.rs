@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod contract;
+mod ejections;
 mod golden;
 mod keys;
 pub(crate) mod models;

@@ -15,6 +15,8 @@ pub(super) struct Open {
     pub(super) at: Time,
     /// The backend's in_flight just after.
     pub(super) in_flight: u32,
+    /// The backend's time in or out of service in which it began.
+    pub(super) spell: u32,
 }
 
 /// The open dispatches.

@@ -64,11 +64,14 @@ pub(super) fn member_of(backend: &Backend) -> (BackendId, NewBackend, Drained) {
     (backend.id, new, drained)
 }
 
-pub(super) fn pool_of(members: &[(BackendId, NewBackend, Drained)]) -> Result<Backends, PoolError> {
+pub(super) fn pool_of(
+    members: &[(BackendId, NewBackend, Drained)],
+    panic_percent: Option<u32>,
+) -> Result<Backends, PoolError> {
     if members.len() > MAX_MEMBERS {
         return Err(PoolError::TooMany);
     }
-    let mut backends = Backends::default();
+    let mut backends = Backends::new(panic_percent);
     let mut names = BTreeSet::new();
     for (id, new, drained) in members {
         check(new)?;
@@ -175,7 +178,9 @@ impl Dispatcher {
         backend.member = false;
         backend.ejected_until = None;
         backend.reports = [None, None, None, None];
-        self.ejections.forget(id);
+        self.told.forget(id);
+        self.ejections.forget(now, id);
+        self.keep_the_cap();
         self.changed(now);
         Ok(())
     }

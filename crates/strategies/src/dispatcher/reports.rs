@@ -49,7 +49,7 @@ impl Dispatcher {
             backend: id,
             sampled_at,
             sent_before: backend.sent,
-            in_flight_before: backend.in_flight,
+            in_flight_before: backend.unanswered(),
         })
     }
 
@@ -72,7 +72,7 @@ impl Dispatcher {
             backend: id,
             sampled_at: now,
             sent_before: backend.sent,
-            in_flight_before: backend.in_flight,
+            in_flight_before: backend.unanswered(),
         });
         report.sampled_at_ns = mark.sampled_at.min(now).as_nanos();
         report.sent_before = mark.sent_before;

@@ -41,7 +41,7 @@ impl World {
         let options = Options {
             seed,
             slow_start_ns: seed.is_multiple_of(3).then_some(5_000_000_000),
-            context: options().context,
+            ..options()
         };
         let dispatcher = Dispatcher::new(spec, &members(weights), options.clone()).expect("a pool");
         let start = Event::Start {
@@ -53,6 +53,7 @@ impl World {
             mi_per_ms: Some(options.context.mi_per_ms),
             protection: "plain".into(),
             slow_start_ns: options.slow_start_ns,
+            rules: options.rules,
             members: dispatcher.members(),
         };
         let state = State {
@@ -385,7 +386,7 @@ impl World {
     }
 }
 
-fn pick_event(now: Time, request: &Request<'_>, made: Option<crate::Dispatch>) -> Event {
+pub(super) fn pick_event(now: Time, request: &Request<'_>, made: Option<crate::Dispatch>) -> Event {
     Event::Pick {
         t_ns: now.as_nanos(),
         dispatch: made.map(|d| d.id),
@@ -400,12 +401,18 @@ fn pick_event(now: Time, request: &Request<'_>, made: Option<crate::Dispatch>) -
         tried: request.tried.iter().map(|id| id.0).collect(),
         cost_mi: request.cost_mi,
         backend: made.map(|d| d.backend.0),
+        mark: made.and_then(|d| d.mark),
         candidates: Vec::new(),
         pick_ns: 0,
     }
 }
 
-fn response_event(now: Time, dispatch: u64, backend: BackendId, answer: &Answer) -> Event {
+pub(super) fn response_event(
+    now: Time,
+    dispatch: u64,
+    backend: BackendId,
+    answer: &Answer,
+) -> Event {
     Event::Response {
         t_ns: now.as_nanos(),
         dispatch,
