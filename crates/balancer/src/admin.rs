@@ -139,6 +139,8 @@ struct Now {
     /// Requests that ended without a dispatch.
     unserved: u64,
     in_flight: usize,
+    /// Too few backends are up, so ejections are ignored.
+    panic: bool,
     pick_ns_mean: Option<f64>,
     event_log: Option<String>,
     event_log_lines_lost: u64,
@@ -161,6 +163,7 @@ fn now(core: &Core) -> Now {
         received: counts.received,
         unserved: counts.unserved,
         in_flight: state.dispatcher.open_len(),
+        panic: backends.in_panic(),
         pick_ns_mean: (picks.count > 0).then(|| picks.sum_ns as f64 / picks.count as f64),
         event_log: state.log_name().map(str::to_string),
         event_log_lines_lost: state.log_lines_lost(),

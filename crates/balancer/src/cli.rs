@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod rules;
+
 use crate::models::ModelFile;
 use crate::settings::{Protection, Settings};
 use clap::{Args, Parser, Subcommand};
@@ -108,6 +110,9 @@ pub(crate) struct Serve {
     /// Single limits.
     #[command(flatten)]
     pub(crate) limits: Limits,
+    /// Rules that protect the pool.
+    #[command(flatten)]
+    pub(crate) rules: rules::RuleFlags,
 }
 
 /// Single limits in place of the preset's.

@@ -6,15 +6,17 @@ use crate::event_log::EventLog;
 use schema::decision::Decision;
 use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
+use schema::protection::Step;
 use schema::report::{Report, Source};
 use std::net::IpAddr;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use strategies::classes::Classes;
+use strategies::ejection::Note;
 use strategies::{
     Answer, Backend, BackendId, Dispatch, Dispatcher, NewBackend, PollMark, PoolError, Request,
-    Spec, Status,
+    Spec, Status, Time,
 };
 
 /// What the lock guards.
@@ -28,6 +30,8 @@ pub(crate) struct State {
     log: Option<EventLog>,
     protection: &'static str,
     in_force: InForce,
+    /// Room for what the rules of ejection did.
+    notes: Vec<Note>,
 }
 
 /// What every pick needs to know of the strategy, made once when it changes.
@@ -89,6 +93,7 @@ impl Core {
             classes: Classes::default(),
             log,
             protection,
+            notes: Vec::new(),
         };
         state.log_start();
         Arc::new(Self {
@@ -119,7 +124,7 @@ impl Core {
 
 impl State {
     fn pick(&mut self, attempt: &Attempt<'_>) -> Option<(Dispatch, Decision)> {
-        let now = self.clock.now();
+        let now = self.begin();
         let key_header = self
             .in_force
             .key_header
@@ -149,6 +154,7 @@ impl State {
         let dispatch = dispatch?;
         let decision = self.decision(&dispatch, attempt.number, pick_ns);
         self.counts.picked(dispatch.backend);
+        self.counts.wrong_picks += u64::from(self.is_wrong(&dispatch, attempt.tried));
         Some((dispatch, decision))
     }
 
@@ -158,6 +164,7 @@ impl State {
             attempts: Some(attempt + 1),
             pick_ns: Some(pick_ns),
             in_flight: Some(dispatch.in_flight_before),
+            mark: dispatch.mark.map(|m| m.word().to_string()),
             ..Decision::default()
         };
         if let Some(backend) = self.dispatcher.backends().get(dispatch.backend) {
@@ -205,6 +212,7 @@ impl State {
             tried: request.tried.iter().map(|id| id.0).collect(),
             cost_mi: request.cost_mi.filter(|_| entry.needs_cost),
             backend: dispatch.map(|d| d.backend.0),
+            mark: dispatch.and_then(|d| d.mark),
             candidates,
             pick_ns,
         };
@@ -212,7 +220,7 @@ impl State {
     }
 
     fn respond(&mut self, dispatch: &Dispatch, answer: &Answer, queue_wait_ns: Option<u64>) {
-        let now = self.clock.now();
+        let now = self.begin();
         let outcome = match self.dispatcher.respond(now, dispatch.id, answer) {
             Ok(outcome) => outcome,
             Err(e) => {
@@ -234,17 +242,18 @@ impl State {
             service_time_ns: outcome.service_time_ns,
             queue_wait_ns,
         });
+        self.log_steps();
     }
 
     /// The mark of a poll that leaves now.
     pub(crate) fn mark_poll(&mut self, id: BackendId) -> Option<PollMark> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.mark_poll(now, id)
     }
 
     /// Takes a report in, if its backend is still a member and it is news.
     pub(crate) fn report(&mut self, id: BackendId, mark: Option<PollMark>, report: Report) {
-        let now = self.clock.now();
+        let now = self.begin();
         let stored = match self.dispatcher.report(now, id, mark, report) {
             Ok(Some(stored)) => stored.clone(),
             Ok(None) | Err(_) => return,
@@ -260,7 +269,7 @@ impl State {
     /// A request that ends without any dispatch.
     pub(crate) fn unserved(&mut self, request_id: &str, reason: &str, http_status: Option<u16>) {
         self.counts.unserved += 1;
-        let t_ns = self.clock.now().as_nanos();
+        let t_ns = self.begin().as_nanos();
         self.log(Event::Unserved {
             t_ns,
             request_id: request_id.to_string(),
@@ -271,7 +280,7 @@ impl State {
 
     /// Adds a member.
     pub(crate) fn add(&mut self, new: &NewBackend) -> Result<BackendId, PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         let id = self.dispatcher.add(now, new)?;
         let member = self.dispatcher.members().into_iter().find(|m| m.id == id.0);
         if let Some(member) = member {
@@ -282,15 +291,16 @@ impl State {
 
     /// Removes a member; its late responses are still accounted.
     pub(crate) fn remove(&mut self, id: BackendId) -> Result<(), PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.remove(now, id)?;
         self.log_change(PoolChange::Remove { id: id.0 });
+        self.log_steps();
         Ok(())
     }
 
     /// Sets a member's weight.
     pub(crate) fn set_weight(&mut self, id: BackendId, weight: u32) -> Result<(), PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.set_weight(now, id, weight)?;
         self.log_change(PoolChange::Weight { id: id.0, weight });
         Ok(())
@@ -298,7 +308,7 @@ impl State {
 
     /// Takes a member out of service.
     pub(crate) fn drain(&mut self, id: BackendId) -> Result<(), PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.drain(now, id)?;
         self.log_change(PoolChange::Drain { id: id.0 });
         Ok(())
@@ -306,7 +316,7 @@ impl State {
 
     /// Puts a drained member back into service.
     pub(crate) fn undrain(&mut self, id: BackendId) -> Result<(), PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.undrain(now, id)?;
         self.log_change(PoolChange::Undrain { id: id.0 });
         Ok(())
@@ -314,7 +324,7 @@ impl State {
 
     /// Changes the strategy live; what the old one learned is gone.
     pub(crate) fn set_strategy(&mut self, spec: &Spec) -> Result<(), PoolError> {
-        let now = self.clock.now();
+        let now = self.begin();
         self.dispatcher.set_strategy(now, spec)?;
         self.in_force = InForce::of(spec);
         let t_ns = self.dispatcher.now().as_nanos();
@@ -375,6 +385,60 @@ impl State {
             .find(|b| &*b.name == name)
     }
 
+    /// The time of a call; what became due before it is done and logged first.
+    fn begin(&mut self) -> Time {
+        let now = self.clock.now();
+        self.dispatcher.let_time_pass(now);
+        self.log_steps();
+        now
+    }
+
+    /// Logs what the rules of ejection did since the last line.
+    fn log_steps(&mut self) {
+        self.dispatcher.take_notes(&mut self.notes);
+        for note in std::mem::take(&mut self.notes) {
+            self.say(&note);
+            self.log(Event::Ejection {
+                t_ns: note.at.as_nanos(),
+                backend: note.backend.0,
+                step: note.step,
+            });
+        }
+    }
+
+    fn say(&self, note: &Note) {
+        let backend = self.dispatcher.backends().get(note.backend);
+        let name = backend.map_or("", |b| &b.name);
+        match note.step {
+            Step::Ejected {
+                rule,
+                until_ns,
+                number,
+            } => {
+                let seconds = (until_ns - note.at.as_nanos()) as f64 / 1e9;
+                let rule = rule.word();
+                tracing::info!(
+                    "backend {name} is ejected for {seconds:.3} s ({rule}, {number} in a row)"
+                );
+            }
+            Step::Readmitted => tracing::info!("backend {name} is back in service"),
+            Step::Trial => tracing::debug!("backend {name} is on trial"),
+            Step::Refused { rule } | Step::Observed { rule } => {
+                let rule = rule.word();
+                tracing::debug!("backend {name} would be ejected ({rule})");
+            }
+        }
+    }
+
+    /// Whether a pick broke a rule that the dispatcher keeps: nothing but a mark excuses a backend that
+    /// is not up, or one already tried, while another one was there.
+    fn is_wrong(&self, dispatch: &Dispatch, tried: &[BackendId]) -> bool {
+        let backends = self.dispatcher.backends();
+        let is_fine = |b: &Backend| b.is_up() && !tried.contains(&b.id);
+        let chosen = backends.get(dispatch.backend);
+        dispatch.mark.is_none() && !chosen.is_some_and(is_fine) && backends.members().any(is_fine)
+    }
+
     fn log_start(&mut self) {
         let options = self.dispatcher.options();
         let event = Event::Start {
@@ -386,6 +450,7 @@ impl State {
             mi_per_ms: Some(options.context.mi_per_ms),
             protection: self.protection.to_string(),
             slow_start_ns: options.slow_start_ns,
+            rules: options.rules,
             members: self.dispatcher.members(),
         };
         self.log(event);

@@ -235,6 +235,7 @@ fn time_of(event: &Event) -> u64 {
         | Event::Response { t_ns, .. }
         | Event::Stats { t_ns, .. }
         | Event::Backends { t_ns, .. }
+        | Event::Ejection { t_ns, .. }
         | Event::Strategy { t_ns, .. }
         | Event::Unserved { t_ns, .. }
         | Event::Gap { t_ns, .. } => *t_ns,

@@ -48,10 +48,11 @@ pub(crate) fn replay(
                 return Ok(ExitCode::from(2));
             }
         };
-        all_equal &= verdict.equal == verdict.picks;
+        all_equal &= verdict.is_equal();
         if json {
             let view = serde_json::json!({
                 "file": file, "picks": verdict.picks, "equal": verdict.equal,
+                "steps": verdict.steps, "steps_equal": verdict.steps_equal,
                 "mismatch": verdict.first_mismatch.as_ref().map(describe),
             });
             println!("{view}");
@@ -62,6 +63,12 @@ pub(crate) fn replay(
                 verdict.equal,
                 verdict.picks
             );
+            if verdict.steps > 0 {
+                println!(
+                    "  {} of {} ejections, trials and the like equal",
+                    verdict.steps_equal, verdict.steps
+                );
+            }
             if let Some(mismatch) = &verdict.first_mismatch {
                 println!("  first difference: {}", describe(mismatch));
             }

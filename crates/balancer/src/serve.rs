@@ -44,14 +44,23 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         }
     };
     start_logging();
+    let rules = match args.rules.rules(args.protection) {
+        Ok(rules) => rules,
+        Err(text) => {
+            eprintln!("error: {text}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let slow_start = args.rules.slow_start.filter(|d| !d.is_zero());
     let options = Options {
         seed: args.seed,
+        slow_start_ns: slow_start.map(|d| d.as_nanos() as u64),
+        rules,
         context: Context {
             poll_interval_ns: args.stats_interval.as_nanos() as u64,
             mi_per_ms: args.mips_per_core / 1e3,
             models,
         },
-        ..Options::default()
     };
     let dispatcher = match Dispatcher::new(&args.strategy, &args.backends, options) {
         Ok(dispatcher) => dispatcher,
@@ -114,9 +123,7 @@ async fn run(
     );
     drop(traffic);
     if args.protection == Protection::Guarded {
-        tracing::warn!(
-            "guarded has limits per attempt, shedding and one repeat on a kept connection that closed; not in this version: {NOT_YET}"
-        );
+        tracing::warn!("not in this version of guarded: {NOT_YET}");
     }
     tracing::info!(strategy = %args.strategy, backends = args.backends.len(), threads, "started");
     let admin = tokio::net::TcpListener::from_std(admin)?;

@@ -22,7 +22,8 @@ impl Protection {
 }
 
 /// Protections of the preset `guarded` that this version does not have.
-pub(crate) const NOT_YET: &str = "retries on other backends, ejection, active health checks, per-backend caps with a queue, fail-hold";
+pub(crate) const NOT_YET: &str =
+    "retries on other backends, active health checks, per-backend caps with a queue";
 
 /// Effective limits.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,8 @@ use axum::http::StatusCode;
 use schema::report::{Report, Source};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use strategies::{BackendId, PoolError};
+use strategies::ejection::{Phase, Standing};
+use strategies::{Backend, BackendId, PoolError};
 
 /// One backend as the API shows it.
 #[derive(Serialize)]
@@ -21,12 +22,20 @@ pub(super) struct View {
     memory_gb: f64,
     state: &'static str,
     in_flight: u32,
+    /// Fast failures that strategies still count as in flight.
+    held: u32,
     active_requests: Option<u32>,
     mean_latency_ms_last_50: Option<f64>,
     stats_age_ms: Option<f64>,
     cpu_percent: Option<f64>,
     memory_mib: Option<f64>,
     picks: u64,
+    /// Picks that tried it out after an ejection.
+    trials: u64,
+    ejections: u64,
+    /// Since the run began, as in `t_ms`; past while it is on trial.
+    ejected_until_ms: Option<f64>,
+    ejected_seconds: f64,
     ok: u64,
     errors: u64,
     cancelled: u64,
@@ -41,30 +50,43 @@ pub(super) struct View {
     connections_reused: u64,
 }
 
+/// The state's one word; more than one can apply, the operator's comes first.
+pub(super) fn word(backend: &Backend, standing: &Standing) -> &'static str {
+    match standing.phase {
+        _ if backend.draining => "draining",
+        _ if backend.ejected_until.is_none() => "up",
+        Phase::Trial { .. } => "trial",
+        Phase::Ejected { .. } | Phase::InService => "ejected",
+    }
+}
+
 /// Every member, position order.
 pub(super) fn views(state: &State) -> Vec<View> {
-    let view = |b: &strategies::Backend| {
+    let view = |b: &Backend| {
         let known = state.dispatcher.candidate(b);
         let counts = state.counts.peek(b.id);
         let usage = usage(b);
+        let standing = state.dispatcher.standing(b.id);
+        let tally = standing.tally;
         View {
             name: b.name.to_string(),
             url: b.url.to_string(),
             weight: b.weight,
             cores: b.cores,
             memory_gb: b.memory_mib / 1024.0,
-            state: match (b.draining, b.ejected_until) {
-                (true, _) => "draining",
-                (false, Some(_)) => "ejected",
-                (false, None) => "up",
-            },
-            in_flight: b.in_flight,
+            state: word(b, &standing),
+            in_flight: b.unanswered(),
+            held: b.held,
             active_requests: known.active,
             mean_latency_ms_last_50: known.mean_latency_50_ms,
             stats_age_ms: known.age_ns.map(|ns| ns as f64 / 1e6),
             cpu_percent: usage.and_then(|r| r.cpu_percent),
             memory_mib: usage.and_then(|r| r.memory_used_mib),
             picks: counts.picks,
+            trials: tally.trials,
+            ejections: tally.ejections.iter().sum(),
+            ejected_until_ms: b.ejected_until.map(|t| t.as_nanos() as f64 / 1e6),
+            ejected_seconds: tally.ejected_ns as f64 / 1e9,
             ok: counts.ok,
             errors: counts.errors(),
             cancelled: counts.cancelled,

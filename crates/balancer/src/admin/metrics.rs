@@ -1,5 +1,7 @@
 //! `/metrics` in the OpenMetrics text form, made from the counters at every call.
 
+mod ejections;
+
 use crate::core::Core;
 use crate::counts::PICK_BUCKETS_NS;
 use std::fmt::Write;
@@ -53,12 +55,8 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
     )?;
     gauges(&mut out, counts)?;
     pick_time(&mut out, counts)?;
-    let members: Vec<_> = state
-        .dispatcher
-        .backends()
-        .members()
-        .map(|b| (b, counts.peek(b.id)))
-        .collect();
+    let backends = state.dispatcher.backends();
+    let members: Vec<_> = backends.members().map(|b| (b, counts.peek(b.id))).collect();
     family(
         &mut out,
         "plumbline_in_flight",
@@ -69,7 +67,8 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
         writeln!(
             out,
             "plumbline_in_flight{{backend=\"{}\"}} {}",
-            b.name, b.in_flight
+            b.name,
+            b.unanswered()
         )?;
     }
     family(
@@ -79,7 +78,7 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
         "1 if the backend may be picked.",
     )?;
     for (b, _) in &members {
-        let up = u8::from(b.is_available());
+        let up = u8::from(backends.available_place(b.id).is_some());
         writeln!(out, "plumbline_eligible{{backend=\"{}\"}} {up}", b.name)?;
     }
     family(
@@ -164,6 +163,7 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
             )?;
         }
     }
+    ejections::render(&mut out, &state)?;
     out.push_str("# EOF\n");
     Ok(out)
 }

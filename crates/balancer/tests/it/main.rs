@@ -2,6 +2,7 @@
 
 mod admin;
 mod bodies;
+mod ejection;
 mod framing;
 mod leaks;
 mod log;
