@@ -64,6 +64,7 @@ impl Pair {
             seed,
             started_unix_ns: 0,
             poll_interval_ns: 100_000_000,
+            mi_per_ms: None,
             protection: "guarded".into(),
             slow_start_ns: None,
             rules,
