@@ -43,7 +43,6 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    start_logging();
     let rules = match args.rules.rules(args.protection) {
         Ok(rules) => rules,
         Err(text) => {
@@ -51,6 +50,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    start_logging();
     let slow_start = args.rules.slow_start.filter(|d| !d.is_zero());
     let options = Options {
         seed: args.seed,

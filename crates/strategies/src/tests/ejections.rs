@@ -4,6 +4,7 @@ mod model;
 mod stories;
 
 use self::model::Model;
+use super::models::options;
 use super::pools::{dispatcher, members, spec};
 use super::world::{pick_event, response_event};
 use crate::ejection::{Note, Phase};
@@ -54,7 +55,7 @@ impl Pair {
         let options = Options {
             seed,
             rules,
-            ..Options::default()
+            ..options()
         };
         let members = members(&vec![2; n]);
         let dispatcher = Dispatcher::new(spec, &members, options).expect("a pool");
@@ -232,7 +233,8 @@ impl Pair {
     }
 
     fn replays(self) {
-        let verdict = crate::replay::replay(self.log).expect("a whole log");
+        let verdict =
+            crate::replay::replay(self.log, &options().context.models).expect("a whole log");
         assert_eq!(verdict.first_mismatch, None);
         assert!(verdict.is_equal(), "{verdict:?}");
     }

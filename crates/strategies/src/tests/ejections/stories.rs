@@ -22,10 +22,7 @@ fn three_strikes() -> Rules {
 }
 
 fn pool(text: &str, n: usize, rules: Rules) -> Dispatcher {
-    let options = Options {
-        rules,
-        ..Options::default()
-    };
+    let options = Options { rules, ..options() };
     Dispatcher::new(&spec(text), &members(&vec![1; n]), options).expect("a pool")
 }
 
@@ -157,7 +154,7 @@ fn a_length_is_drawn_within_a_tenth_of_its_value() {
             let options = Options {
                 seed,
                 rules,
-                ..Options::default()
+                ..options()
             };
             let mut d =
                 Dispatcher::new(&spec("round-robin"), &members(&[1, 1]), options).expect("a pool");
