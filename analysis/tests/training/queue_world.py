@@ -7,6 +7,7 @@ the network each way, statistics polled every 100 ms. Everything is drawn from o
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,15 +89,24 @@ class World:
 
     lines: list[str]
     candidates: list[dict]
+    latencies_ms: np.ndarray
 
     def rows_csv(self) -> str:
         return "\n".join([",".join(COLUMNS), *self.lines]) + "\n"
 
 
+Rule = Callable[[str, str, list[int], list[tuple[int, float]]], int]
+"""From method, URL, requests held now and polled statistics to a container."""
+
+
 def simulate(
-    requests: int, load: float, strategy: str = "round-robin", seed: int = 1, run_id: str = "r1"
+    requests: int,
+    load: float,
+    strategy: str | Rule = "round-robin",
+    seed: int = 1,
+    run_id: str = "r1",
 ) -> World:
-    """One run of ``round-robin`` or ``weighted-random`` at this load."""
+    """One run of ``round-robin``, ``weighted-random`` or a rule at this load."""
     rng = np.random.default_rng(seed)
     gap_ms = np.mean(MEANS_MI) / (load * MI_PER_MS * sum(CORES))
     due = np.cumsum(rng.exponential(gap_ms, requests))
@@ -114,7 +124,10 @@ def simulate(
             board, next_poll = [w.statistics() for w in workers], next_poll + POLL_MS
         for worker in workers:
             worker.advance(now)
-        choice = i % len(CORES) if strategy == "round-robin" else int(random_pick[i])
+        if callable(strategy):
+            choice = strategy(*APIS[api[i]], [len(w.present) for w in workers], board)
+        else:
+            choice = i % len(CORES) if strategy == "round-robin" else int(random_pick[i])
         candidates += [
             {
                 "run_id": run_id, "seq": i, "method": APIS[api[i]][0], "url": APIS[api[i]][1],
@@ -135,7 +148,7 @@ def simulate(
         intended = round(due[i] * 1e6)
         finished = round((done[i] + 2 * NETWORK_MS) * 1e6)
         row = {
-            "run_id": run_id, "block": 1, "strategy": strategy, "seq": i, "api_id": f"api-{api[i]}",
+            "run_id": run_id, "block": 1, "strategy": getattr(strategy, "__name__", strategy), "seq": i, "api_id": f"api-{api[i]}",
             "method": APIS[api[i]][0], "url": APIS[api[i]][1], "task_size_mi": round(mi[i], 3),
             "warmup": "true" if i < requests // 20 else "false", "intended_ns": intended,
             "sent_ns": intended, "first_byte_ns": finished, "done_ns": finished,
@@ -147,4 +160,5 @@ def simulate(
             "memory_mib": 8 + 4 * active,
         }  # fmt: skip
         lines.append(",".join(str(row.get(name, "")) for name in COLUMNS))
-    return World(lines, candidates)
+    latencies = np.array([done[i] + 2 * NETWORK_MS - due[i] for i in range(requests)])
+    return World(lines, candidates, latencies)
