@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def _rows_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--load",
         action="append",
-        type=float,
+        type=_load,
         help="offered work over capacity, one for each --rows; default: from the manifest",
     )
     parser.add_argument("--strategy", help="rows of this strategy; default: the only one there")
@@ -143,7 +144,7 @@ def _rows_options(parser: argparse.ArgumentParser) -> None:
         "--split", choices=KINDS, default="random", help="which split trains (default: random)"
     )
     parser.add_argument("--iterations", type=_at_least_one, help="trees at most")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"default: {SEED}, the paper's")
+    parser.add_argument("--seed", type=_seed, default=SEED, help=f"default: {SEED}, the paper's")
     parser.add_argument(
         "--threads",
         type=_at_least_one,
@@ -263,6 +264,22 @@ def _at_least_one(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdigit() or int(text) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 to {2**31 - 1}")
+    return int(text)
+
+
+def _load(text: str) -> float:
+    try:
+        load = float(text)
+    except ValueError:
+        load = math.nan
+    if not 0 < load < 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a load, such as 0.42")
+    return load
 
 
 def _number(x: float | None) -> str:

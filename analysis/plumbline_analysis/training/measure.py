@@ -7,7 +7,6 @@ the true costs of all candidates are known (a simulator knows them).
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +57,19 @@ def calibration(actual: np.ndarray, predicted: np.ndarray, bins: int = 10) -> di
         for part in np.array_split(order, bins)
         if len(part)
     ]
-    spread = float(np.var(predicted))
-    slope = float(np.cov(predicted, actual, bias=True)[0, 1] / spread) if spread else math.nan
-    return {
-        "slope": slope,
-        "intercept_ms": float(actual.mean() - slope * predicted.mean()),
-        "parts": parts,
-    }
+    # A model without a split predicts one value: no line goes through one point.
+    if np.ptp(predicted) == 0:
+        return {"slope": None, "intercept_ms": None, "parts": parts}
+    slope = float(np.cov(predicted, actual, bias=True)[0, 1] / np.var(predicted))
+    intercept_ms = float(actual.mean() - slope * predicted.mean())
+    return {"slope": slope, "intercept_ms": intercept_ms, "parts": parts}
 
 
 def importance(fitted: Fitted) -> dict[str, float]:
     """Percent of the prediction's change that each input causes, largest first."""
-    values = fitted.model.get_feature_importance(type=EFstrType.PredictionValuesChange)
+    values = np.nan_to_num(
+        fitted.model.get_feature_importance(type=EFstrType.PredictionValuesChange)
+    )
     pairs = zip(fitted.model.feature_names_, values, strict=True)
     return dict(sorted(((n, float(v)) for n, v in pairs), key=lambda pair: -pair[1]))
 

@@ -33,6 +33,11 @@ def test_calibration_of_a_prediction_half_as_large():
     assert found["parts"][0]["latency_ms"] == 5.5 and found["parts"][0]["predicted_ms"] == 5.75
 
 
+def test_calibration_of_one_value_has_no_line():
+    found = measure.calibration(np.arange(1.0, 11), np.full(10, 4.0))
+    assert found["slope"] is None and found["intercept_ms"] is None
+
+
 def candidates(*requests):
     rows = [
         {"run_id": "r", "seq": seq, "cost_ms": cost, "said": said}

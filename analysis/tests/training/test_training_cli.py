@@ -116,6 +116,21 @@ def test_a_mix_of_loads_with_live_counts_trains_a_robust_model(tmp_path):
     assert header["axes"][1] == {"feature": "mean50", "borders": []}
 
 
+def test_rows_that_all_took_the_same_time_teach_nothing(recording, tmp_path, capsys):
+    lines = (recording / "rows.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    done, latency, intended = (header.index(n) for n in ("done_ns", "latency_ms", "intended_ns"))
+    for place, line in enumerate(lines[1:], start=1):
+        fields = line.split(",")
+        fields[done], fields[latency] = str(int(fields[intended]) + 50_000_000), "50"
+        lines[place] = ",".join(fields)
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    text = refusal(capsys, "train", "--rows", path, "--iterations", 3, "--out", tmp_path / "m")
+    assert text == "error: training: All train targets are equal\n"
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_docker_model_has_the_axes_of_the_papers_second_table(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(simulate(400, 0.5, seed=4).rows_csv())
@@ -183,7 +198,8 @@ def test_bad_input_is_refused_in_one_line_with_the_next_step(trained, recording,
 @pytest.mark.parametrize(
     ("flag", "value"),
     [("--containers", "4"), ("--containers", "0:1"), ("--iterations", "0"), ("--limit", "-1"),
-     ("--threads", "x"), ("--statistics", "guessed"), ("--load", "high")],
+     ("--threads", "x"), ("--statistics", "guessed"), ("--load", "high"), ("--load", "0"), ("--seed", "-1"),
+     ("--seed", "4294967296")],
 )  # fmt: skip
 def test_bad_usage_is_exit_code_2(recording, tmp_path, capsys, flag, value):
     with pytest.raises(SystemExit) as stop:
