@@ -41,7 +41,8 @@ impl Capacity {
         }
         in_range("--mips-per-core", arguments.mips_per_core, &(1.0..=1e6))?;
         Ok(Self {
-            cores,
+            // Tenths of cores that were added up are tenths again.
+            cores: (cores * 1e6).round() / 1e6,
             mips_per_core: arguments.mips_per_core,
         })
     }

@@ -10,6 +10,10 @@ use schema::workload::{MAX_APIS, Order};
 
 use crate::sizes;
 
+pub(crate) use import::{Format, Import, TimestampUnit};
+
+mod import;
+
 const EXAMPLES: &str = "\
 Examples:
   request-generator generate --apis 100 --runs 200 --seed 42 --out load.json
@@ -39,6 +43,9 @@ Examples:
 
 Columns: seq, intended_ns (after the run's time 0), api_id, method, url, task_size_mi.")]
     Expand(Expand),
+    /// Make a workload from a trace: one request for each of its rows
+    #[command(after_help = import::HELP)]
+    Import(Import),
 }
 
 #[derive(Debug, Args)]
@@ -134,6 +141,19 @@ pub(crate) struct Expand {
     /// Write here, whole or not at all; default: standard output
     #[arg(long, value_name = "CSV")]
     pub(crate) out: Option<PathBuf>,
+}
+
+impl SizeArguments {
+    /// True if no flag about sizes was given.
+    pub(crate) fn is_default(&self) -> bool {
+        let numbers = [
+            self.size_median_mi,
+            self.size_sigma,
+            self.size_min_mi,
+            self.size_max_mi,
+        ];
+        self.sizes == "lognormal" && self.size_cv == 0.0 && numbers.iter().all(Option::is_none)
+    }
 }
 
 fn order(text: &str) -> Result<Order, String> {

@@ -1,7 +1,7 @@
 //! Makes workloads: seeded JSON files that every program of the testbed replays or models alike.
 //!
-//! `generate` draws APIs and sizes and writes the file, `expand` prints the schedule a file stands
-//! for. Same arguments, same bytes, on every machine: draws come from named streams of one seed
+//! `generate` draws APIs and sizes and writes the file, `import` makes one from a trace, `expand`
+//! prints the schedule a file stands for. Same arguments, same bytes, on every machine: draws come from named streams of one seed
 //! and use portable functions only.
 
 mod apis;
@@ -9,6 +9,7 @@ mod capacity;
 mod cli;
 mod expand;
 mod generate;
+mod import;
 mod output;
 mod sizes;
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let result = match cli::Cli::parse().command {
         cli::Command::Generate(arguments) => generate::run(&arguments),
         cli::Command::Expand(arguments) => expand::run(&arguments),
+        cli::Command::Import(arguments) => import::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

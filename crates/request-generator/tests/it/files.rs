@@ -59,6 +59,88 @@ fn the_papers_workload_has_its_shape() {
 }
 
 #[test]
+fn the_scenarios_have_their_shape() {
+    for (name, cores, sizes_mi) in [
+        ("w", 9.0, "20 40 60 90 120 160 220 300 400 600"),
+        ("s", 1.8, "20 40 60 90 120 160 220 300 400 600"),
+        ("w-heavy", 9.0, "10 10 10 20 20 20 40 40 40 1800"),
+        ("s-heavy", 1.8, "10 10 10 20 20 20 40 40 40 1800"),
+    ] {
+        let file = format!("scenario-{name}.json");
+        let text = fs::read_to_string(workloads().join(&file)).expect("shipped");
+        let workload = schema::workload::Workload::parse(&file, &text).expect("valid");
+        assert_eq!((workload.apis.len(), workload.requests()), (10, 22_000));
+        let sizes = workload.apis.iter().map(|a| a.task_size_mi.to_string());
+        assert_eq!(sizes.collect::<Vec<_>>().join(" "), sizes_mi);
+        let mut urls: Vec<&str> = workload.apis.iter().map(|a| a.url.as_str()).collect();
+        urls.sort_unstable();
+        urls.dedup();
+        assert_eq!(urls.len(), 7);
+        // 1,500 million instructions a second and core, 201 a request, six tenths of the time.
+        let load = 201.0 / (1500.0 * cores) / (workload.mean_gap_ms() / 1e3);
+        assert!((load - 0.6).abs() < 1e-9, "{load}");
+
+        let schedule = schema::schedule::expand(&workload);
+        let factors: Vec<f64> = schedule
+            .iter()
+            .map(|due| due.task_size_mi / workload.apis[due.api as usize].task_size_mi)
+            .collect();
+        let n = factors.len() as f64;
+        let mean = factors.iter().sum::<f64>() / n;
+        let cv = (factors.iter().map(|f| (f - mean) * (f - mean)).sum::<f64>() / n).sqrt();
+        // Five standard errors; of the spread sqrt((kurtosis - 1) / 4n), kurtosis about 3.7.
+        assert!((mean - 1.0).abs() < 5.0 * 0.2 / n.sqrt(), "{mean}");
+        assert!(
+            (cv / 0.2 - 1.0).abs() < 5.0 * (2.7 / (4.0 * n)).sqrt(),
+            "{cv}"
+        );
+    }
+}
+
+#[test]
+fn a_rate_in_percent_is_that_share_of_the_stated_capacity() {
+    let made = |arrivals: &str| {
+        let flags = [
+            "generate",
+            "--seed",
+            "3",
+            "--sizes",
+            "constant:500",
+            "--cores",
+            "1,0.5",
+            "--mips-per-core",
+            "2000",
+            "--arrivals",
+            arrivals,
+        ];
+        let text = stdout(&generator(&flags));
+        schema::workload::Workload::parse("stdout", &text).expect("valid")
+    };
+    // 1.5 cores of 2,000 MIPS finish six requests of 500 MI a second.
+    for arrivals in [
+        "constant:50%",
+        "poisson:50%",
+        "gamma:50%:3",
+        "sine:50%:0.5:10s",
+    ] {
+        let gap_ms = made(arrivals).mean_gap_ms();
+        assert!(
+            (gap_ms / 333.333 - 1.0).abs() < 2e-3,
+            "{arrivals}: {gap_ms}"
+        );
+    }
+    let ramp = made("ramp:0%:100%:60s:100%:0s");
+    let schedule = schema::schedule::expand(&ramp);
+    // 180 expected on the slope, six a second after it.
+    let early = schedule
+        .iter()
+        .filter(|d| d.intended_ns < 60_000_000_000)
+        .count() as f64;
+    assert!((early - 180.0).abs() < 5.0 * 180_f64.sqrt(), "{early}");
+    assert_eq!(ramp.generator["cores"], "1,0.5");
+}
+
+#[test]
 fn the_schedule_is_printed_with_every_request_in_order() {
     let quick = workloads().join("quick.json");
     let output = generator(&["expand", quick.to_str().expect("text")]);

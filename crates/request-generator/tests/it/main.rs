@@ -2,16 +2,21 @@
 
 mod bad_input;
 mod files;
+mod import;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The program with its arguments.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_request-generator"));
+    command.args(arguments);
+    command
+}
+
 /// Runs the program.
 fn generator(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_request-generator"))
-        .args(arguments)
-        .output()
-        .expect("the program starts")
+    command(arguments).output().expect("the program starts")
 }
 
 fn stdout(output: &Output) -> String {
