@@ -8,6 +8,7 @@
 pub mod decision;
 pub mod duration;
 pub mod event;
+pub mod fault;
 pub mod headers;
 pub mod json;
 pub mod laws;

@@ -1,0 +1,307 @@
+//! The discrete-event engine: real dispatchers in virtual time.
+//!
+//! Simultaneous events come in one fixed order, the key (time, rank, tie): completions at workers,
+//! responses at balancers, faults, samples of statistics, their arrival, timers, requests reaching
+//! workers, arrivals at balancers; ties by worker, then by the order of issue. Times are f64 seconds,
+//! compared exactly. Whatever is next anyway (with no network delay: the response of a completion,
+//! the start of an arrival) is handled at once instead of going through the queue; the result is
+//! equal bit for bit, which a test checks.
+//!
+//! Request i takes draw i of every stream at its arrival, so two strategies with one seed see the
+//! same requests. Slots of finished requests are used again: nothing grows with the number of
+//! requests.
+
+mod agenda;
+mod answers;
+mod arrivals;
+mod breakdowns;
+mod calendar;
+mod invariants;
+mod ledger;
+mod reports;
+mod requests;
+mod setup;
+mod sizes;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod worker;
+
+pub use arrivals::GapLaw;
+pub use invariants::Broken;
+pub use setup::{Class, Delay, Phase, Polls, Setup, Source, WorkerSetup};
+pub use sizes::SizeLaw;
+pub use watch::{Done, Fate, Picked, Watch};
+
+use crate::station::{Fcfs, Grid, Model, Ps, Quota, Station, Weighted};
+use crate::tally::{Outcome, Tally};
+use agenda::{Agenda, Event, Rank};
+use arrivals::Arrivals;
+use calendar::Calendar;
+use rand_chacha::ChaCha8Rng;
+use reports::Asks;
+use schema::rng::{Purpose, stream};
+use sizes::Sizes;
+use slots::Slots;
+use strategies::registry::Read;
+use strategies::{Dispatcher, PoolError, Spec, Time};
+use worker::Worker;
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The strategy refuses the pool.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The simulation broke a law that holds for every run: a mistake in the program.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// Simulates `setup` under one strategy.
+///
+/// # Errors
+/// A pool that the strategy refuses; a violated invariant.
+pub fn run<W: Watch>(setup: &Setup, spec: &Spec, watch: &mut W) -> Result<Outcome, RunError> {
+    run_by(setup, spec, watch, Path::Inline)
+}
+
+/// How events that are next anyway are handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// At once.
+    Inline,
+    /// Through the queue like all others: slower, the same result.
+    General,
+}
+
+/// As [`run`], with the choice of the path.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_by<W: Watch>(
+    setup: &Setup,
+    spec: &Spec,
+    watch: &mut W,
+    path: Path,
+) -> Result<Outcome, RunError> {
+    match setup.model {
+        Model::Ps => Engine::<Ps, W>::new(setup, spec, watch, path)?.run(),
+        Model::Fcfs => Engine::<Fcfs, W>::new(setup, spec, watch, path)?.run(),
+        Model::Quota { .. } => Engine::<Quota, W>::new(setup, spec, watch, path)?.run(),
+        Model::Grid { .. } => Engine::<Grid, W>::new(setup, spec, watch, path)?.run(),
+        Model::Weighted { .. } => Engine::<Weighted, W>::new(setup, spec, watch, path)?.run(),
+    }
+}
+
+/// One balancer: its dispatcher and what is wrong with it now.
+struct Balancer {
+    dispatcher: Dispatcher,
+    /// Nothing is handled before this time.
+    frozen_until: f64,
+    connect_delay: f64,
+    poll_delay: f64,
+    /// Seed, event number and chance of lost polls.
+    poll_loss: Option<(u64, u64, f64)>,
+    polls: u64,
+}
+
+/// What the strategy looks at, as far as the engine must provide it.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    polls: bool,
+    piggyback: bool,
+    docker: bool,
+    /// Any report: workers keep their record.
+    reports: bool,
+    service_time: bool,
+    work_left: bool,
+    key: bool,
+    cost: bool,
+}
+
+impl Needs {
+    fn of(setup: &Setup, spec: &Spec, watched: bool) -> Self {
+        let reads = |what| spec.entry().reads(what);
+        let polls = setup.polls.interval > 0.0 && (reads(Read::Poll) || watched);
+        let piggyback = reads(Read::Piggyback) || watched && setup.ask_first.is_none();
+        let (probes, docker) = (spec.entry().needs_probes, reads(Read::Docker));
+        Self {
+            polls,
+            piggyback: piggyback && (reads(Read::Piggyback)),
+            docker,
+            reports: polls
+                || reads(Read::Poll)
+                || reads(Read::Piggyback)
+                || probes
+                || docker
+                || setup.ask_first.is_some(),
+            service_time: reads(Read::Latency) || watched,
+            work_left: setup.tell_work_left,
+            key: spec.entry().needs_key,
+            cost: spec.entry().needs_cost,
+        }
+    }
+}
+
+/// A run under way.
+struct Engine<'a, S: Station, W: Watch> {
+    setup: &'a Setup,
+    watch: &'a mut W,
+    path: Path,
+    needs: Needs,
+    now: f64,
+    calendar: Calendar,
+    agenda: Agenda,
+    arrivals: Arrivals,
+    sizes: Sizes,
+    workers: Vec<Worker<S>>,
+    balancers: Vec<Balancer>,
+    slots: Slots,
+    network: ChaCha8Rng,
+    asks: Asks,
+    tally: Tally,
+    /// Requests that arrived so far, and those whose outcome is known.
+    issued: u64,
+    finished: u64,
+    next_check: u64,
+    url: String,
+}
+
+impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
+    fn new(
+        setup: &'a Setup,
+        spec: &Spec,
+        watch: &'a mut W,
+        path: Path,
+    ) -> Result<Self, PoolError> {
+        let needs = Needs::of(setup, spec, W::WATCHES);
+        let balancers = (0..setup.balancers)
+            .map(|b| {
+                let options = setup.options(b);
+                Ok(Balancer {
+                    dispatcher: Dispatcher::new(spec, &setup.members(), options)?,
+                    frozen_until: 0.0,
+                    connect_delay: 0.0,
+                    poll_delay: 0.0,
+                    poll_loss: None,
+                    polls: 0,
+                })
+            })
+            .collect::<Result<Vec<_>, PoolError>>()?;
+        let responses = match (needs.reports, spec.entry().needs_probes) {
+            (false, _) => None,
+            (true, false) => Some(ledger::LAST),
+            (true, true) => Some(ledger::REMEMBERED),
+        };
+        let n = setup.workers.len();
+        let workers = (0..n).map(|w| Worker::new(setup, w, responses)).collect();
+        Ok(Self {
+            setup,
+            watch,
+            path,
+            needs,
+            now: 0.0,
+            calendar: Calendar::new(n),
+            agenda: Agenda::default(),
+            arrivals: Arrivals::new(setup),
+            sizes: Sizes::new(setup),
+            workers,
+            balancers,
+            slots: Slots::default(),
+            network: stream(setup.seed, Purpose::Network, 0, 0),
+            asks: Asks::default(),
+            tally: Tally::new(setup.requests, n),
+            issued: 0,
+            finished: 0,
+            next_check: (setup.requests / 16).max(1),
+            url: String::new(),
+        })
+    }
+
+    fn run(mut self) -> Result<Outcome, RunError> {
+        for (b, balancer) in self.balancers.iter().enumerate() {
+            self.watch.began(b, &balancer.dispatcher);
+        }
+        self.plan_faults();
+        self.plan_polls();
+        self.arrivals.begin(&mut self.agenda);
+        while self.finished < self.setup.requests {
+            let (completion, worker) = self.calendar.first();
+            let (planned, arrival) = (self.agenda.first_time(), self.arrivals.next());
+            if completion <= planned && completion <= arrival {
+                if completion == f64::INFINITY {
+                    break;
+                }
+                self.pass(completion);
+                self.complete(worker);
+            } else if planned <= arrival {
+                if self.nothing_to_come() {
+                    break;
+                }
+                let event = self.agenda.pop();
+                self.pass(planned);
+                self.handle(event);
+            } else {
+                self.pass(arrival);
+                self.arrive();
+            }
+            if self.finished >= self.next_check {
+                self.check()?;
+                self.next_check += (self.setup.requests / 16).max(1);
+            }
+        }
+        self.check()?;
+        Ok(self.outcome())
+    }
+
+    fn pass(&mut self, to: f64) {
+        debug_assert!(to >= self.now, "time never decreases");
+        self.now = to;
+        #[cfg(test)]
+        tests::spoil(self);
+    }
+
+    /// Virtual time as strategies see it: whole nanoseconds, rounded down.
+    fn time(&self) -> Time {
+        Time::from_nanos((self.now * 1e9) as u64)
+    }
+
+    /// Whether an event of this rank at the present time would come before everything else planned.
+    fn is_next(&self, rank: Rank) -> bool {
+        self.path == Path::Inline
+            && self.calendar.first().0 > self.now
+            && self.agenda.is_free(self.now, rank)
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Response { slot } => self.response(slot),
+            Event::Fault { number, begins } => self.fault(number, begins),
+            Event::Sample { balancer, worker } => self.poll(balancer, worker),
+            Event::Sweep { balancer } => self.sweep(balancer),
+            Event::Board { board } => self.board(board),
+            Event::Question { ask, worker } => self.question(ask, worker),
+            Event::Answer { ask } => self.answer(ask),
+            Event::AskOver { slot, seq } => self.ask_over(slot, seq),
+            Event::Timeout { slot, seq } => self.time_out(slot, seq),
+            Event::Reach { slot } => self.reach(slot),
+            Event::Call { caller } => self.call(caller),
+            Event::Thawed { slot } => self.admit(slot),
+        }
+    }
+
+    /// True if only what repeats for ever is left.
+    fn nothing_to_come(&self) -> bool {
+        self.slots.in_use() == 0
+            && self.issued >= self.setup.requests
+            && self.agenda.calls_planned() == 0
+    }
+
+    fn outcome(self) -> Outcome {
+        let capacities = self.workers.iter().map(|w| w.capacity(self.now));
+        let capacities: Vec<f64> = capacities.collect();
+        self.tally.outcome(self.now, &capacities, &self.arrivals.actions())
+    }
+}

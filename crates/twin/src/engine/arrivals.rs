@@ -1,0 +1,257 @@
+//! Where the next request comes from: an open process, a trace, or callers who wait for answers.
+
+use super::agenda::{Agenda, Event, Rank};
+use super::setup::{Setup, Source};
+use super::sizes::{Sampler, SizeLaw};
+use crate::tally::Actions;
+use rand_chacha::ChaCha8Rng;
+use schema::rng::{Purpose, below, exponential, stream};
+use schema::schedule::{Due, mean_gap_ns};
+use std::sync::Arc;
+
+/// Callers per slot of a closed loop.
+const CALLERS_PER_SLOT: u32 = 20;
+
+/// A caller between two calls of its action.
+#[derive(Debug, Clone, Copy, Default)]
+struct Caller {
+    calls_made: u32,
+    failed: bool,
+    counts: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Open {
+        sampler: Sampler,
+        rng: ChaCha8Rng,
+        mean_gap: f64,
+    },
+    Trace {
+        due: Arc<[Due]>,
+        stretch: f64,
+        at: usize,
+        offset: f64,
+        round: f64,
+    },
+    Users {
+        users: u32,
+        think: f64,
+        rng: ChaCha8Rng,
+    },
+    Slots {
+        slots: u32,
+        calls: u32,
+        rng: ChaCha8Rng,
+        callers: Vec<Caller>,
+        waiting: Vec<u32>,
+        actions: Actions,
+    },
+}
+
+/// The arrivals of a run.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    kind: Kind,
+    next: f64,
+    /// Arrivals still to come.
+    to_come: u64,
+    /// Actions that begin with a request before this one are not counted.
+    warm_from: u64,
+}
+
+impl Arrivals {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let rng = stream(setup.seed, Purpose::Arrivals, 0, 0);
+        let kind = match &setup.source {
+            Source::Open { gaps, rate_rps } => Kind::Open {
+                sampler: Sampler::new(gaps),
+                rng,
+                mean_gap: 1.0 / rate_rps,
+            },
+            Source::Trace { due, stretch, .. } => {
+                let last = due.last().map_or(0, |d| d.intended_ns) as f64;
+                Kind::Trace {
+                    due: Arc::clone(due),
+                    stretch: *stretch,
+                    at: 0,
+                    offset: 0.0,
+                    round: (last + mean_gap_ns(due).unwrap_or(1e9)) * 1e-9 * stretch,
+                }
+            }
+            Source::Users { users, think } => Kind::Users {
+                users: *users,
+                think: *think,
+                rng,
+            },
+            Source::Slots { slots, calls } => Kind::Slots {
+                slots: *slots,
+                calls: *calls,
+                rng: stream(setup.seed, Purpose::Callers, 0, 0),
+                callers: vec![Caller::default(); (slots * CALLERS_PER_SLOT) as usize],
+                waiting: (0..slots * CALLERS_PER_SLOT).collect(),
+                actions: Actions::default(),
+            },
+        };
+        let mut arrivals = Self {
+            kind,
+            next: f64::INFINITY,
+            to_come: setup.requests,
+            warm_from: setup.requests / 10,
+        };
+        arrivals.next = match &arrivals.kind {
+            // A constant process begins at time 0, as schedules do; a random one with a gap.
+            Kind::Open {
+                sampler: Sampler::Constant,
+                ..
+            } => 0.0,
+            Kind::Open { .. } => arrivals.gap(),
+            Kind::Trace { due, stretch, .. } => due
+                .first()
+                .map_or(f64::INFINITY, |d| d.intended_ns as f64 * 1e-9 * stretch),
+            Kind::Users { .. } | Kind::Slots { .. } => f64::INFINITY,
+        };
+        if setup.requests == 0 {
+            arrivals.next = f64::INFINITY;
+        }
+        arrivals
+    }
+
+    /// When the next open arrival is due, s.
+    #[inline]
+    pub(super) fn next(&self) -> f64 {
+        self.next
+    }
+
+    #[inline]
+    fn gap(&mut self) -> f64 {
+        match &mut self.kind {
+            Kind::Open {
+                sampler,
+                rng,
+                mean_gap,
+            } => sampler.draw(rng) * *mean_gap,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Takes the arrival that is due; tells what a trace says of it.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Due> {
+        self.to_come -= 1;
+        if let Kind::Open { .. } = self.kind {
+            self.next += self.gap();
+        }
+        let due = self.take_listed();
+        if self.to_come == 0 {
+            self.next = f64::INFINITY;
+        }
+        due
+    }
+
+    fn take_listed(&mut self) -> Option<Due> {
+        let Kind::Trace {
+            due,
+            stretch,
+            at,
+            offset,
+            round,
+        } = &mut self.kind
+        else {
+            return None;
+        };
+        let taken = due[*at];
+        *at += 1;
+        if *at == due.len() {
+            *at = 0;
+            *offset += *round;
+        }
+        self.next = *offset + due[*at].intended_ns as f64 * 1e-9 * *stretch;
+        Some(taken)
+    }
+
+    /// Plans the first calls of a closed loop.
+    pub(super) fn begin(&mut self, agenda: &mut Agenda) {
+        match &mut self.kind {
+            Kind::Users { users, think, rng } => {
+                for user in 0..*users {
+                    let at = exponential(rng) * *think;
+                    agenda.plan(at, Rank::Arrival, 0, Event::Call { caller: user });
+                }
+            }
+            Kind::Slots { slots, .. } => {
+                for _ in 0..*slots {
+                    self.call_next(0.0, agenda);
+                }
+            }
+            Kind::Open { .. } | Kind::Trace { .. } => {}
+        }
+    }
+
+    /// Whether a caller may call: enough requests are left.
+    pub(super) fn may_call(&self) -> bool {
+        self.to_come > 0
+    }
+
+    /// Notes the call that a caller makes as request `seq`.
+    pub(super) fn called(&mut self, caller: u32, seq: u64) {
+        let warm = seq >= self.warm_from;
+        if let Kind::Slots { callers, .. } = &mut self.kind {
+            let caller = &mut callers[caller as usize];
+            if caller.calls_made == 0 {
+                caller.counts = warm;
+                caller.failed = false;
+            }
+        }
+    }
+
+    /// A caller's call ended; plans what follows.
+    pub(super) fn ended(&mut self, caller: u32, good: bool, now: f64, agenda: &mut Agenda) {
+        match &mut self.kind {
+            Kind::Open { .. } | Kind::Trace { .. } => {}
+            Kind::Users { think, rng, .. } => {
+                let at = now + exponential(rng) * *think;
+                agenda.plan(at, Rank::Arrival, 0, Event::Call { caller });
+            }
+            Kind::Slots {
+                calls,
+                callers,
+                waiting,
+                actions,
+                ..
+            } => {
+                let state = &mut callers[caller as usize];
+                state.calls_made += 1;
+                state.failed |= !good;
+                if state.calls_made == *calls {
+                    if state.counts {
+                        actions.complete += 1;
+                        actions.good += u64::from(!state.failed);
+                    }
+                    *state = Caller::default();
+                }
+                waiting.push(caller);
+                self.call_next(now, agenda);
+            }
+        }
+    }
+
+    /// How the actions of a closed loop ended.
+    pub(super) fn actions(&self) -> Option<Actions> {
+        match &self.kind {
+            Kind::Slots { actions, .. } => Some(*actions),
+            _ => None,
+        }
+    }
+
+    fn call_next(&mut self, now: f64, agenda: &mut Agenda) {
+        if let Kind::Slots { rng, waiting, .. } = &mut self.kind {
+            let drawn = below(rng, waiting.len() as u64) as usize;
+            let caller = waiting.swap_remove(drawn);
+            agenda.plan(now, Rank::Arrival, 0, Event::Call { caller });
+        }
+    }
+}
+
+/// The squared coefficient of variation of a Poisson process's gaps is 1.
+pub(super) const POISSON: SizeLaw = SizeLaw::Exponential;

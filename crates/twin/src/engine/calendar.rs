@@ -1,0 +1,150 @@
+//! When each worker's next own event is due: a scan of few, an indexed 4-ary heap of many.
+//!
+//! Keyed by worker with increase and decrease, so no event is ever canceled. Of equal times the
+//! lower worker comes first.
+
+/// Up to this many workers a scan of one array beats a heap.
+const SCAN_UP_TO: usize = 16;
+const ARITY: usize = 4;
+
+/// The due times.
+#[derive(Debug, Clone)]
+pub(super) enum Calendar {
+    Few { times: Vec<f64>, first: (f64, u32) },
+    Many { heap: Vec<(f64, u32)>, place: Vec<u32> },
+}
+
+impl Calendar {
+    pub(super) fn new(workers: usize) -> Self {
+        if workers <= SCAN_UP_TO {
+            return Self::Few {
+                times: vec![f64::INFINITY; workers],
+                first: (f64::INFINITY, 0),
+            };
+        }
+        let all = 0..workers as u32;
+        Self::Many {
+            heap: all.clone().map(|w| (f64::INFINITY, w)).collect(),
+            place: all.collect(),
+        }
+    }
+
+    /// The earliest time and whose it is.
+    #[inline]
+    pub(super) fn first(&self) -> (f64, u32) {
+        match self {
+            Self::Few { first, .. } => *first,
+            Self::Many { heap, .. } => heap[0],
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, worker: u32, time: f64) {
+        match self {
+            Self::Few { times, first } => {
+                times[worker as usize] = time;
+                if before((time, worker), *first) {
+                    *first = (time, worker);
+                } else if first.1 == worker {
+                    *first = scan(times);
+                }
+            }
+            Self::Many { heap, place } => {
+                let at = place[worker as usize] as usize;
+                let earlier = time < heap[at].0;
+                heap[at].0 = time;
+                if earlier {
+                    sift_up(heap, place, at);
+                } else {
+                    sift_down(heap, place, at);
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn before(a: (f64, u32), b: (f64, u32)) -> bool {
+    a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
+}
+
+#[inline]
+fn scan(times: &[f64]) -> (f64, u32) {
+    let mut first = (times[0], 0);
+    for (worker, time) in times.iter().enumerate().skip(1) {
+        if *time < first.0 {
+            first = (*time, worker as u32);
+        }
+    }
+    first
+}
+
+fn sift_up(heap: &mut [(f64, u32)], place: &mut [u32], mut at: usize) {
+    let moved = heap[at];
+    while at > 0 {
+        let parent = (at - 1) / ARITY;
+        if !before(moved, heap[parent]) {
+            break;
+        }
+        heap[at] = heap[parent];
+        place[heap[at].1 as usize] = at as u32;
+        at = parent;
+    }
+    heap[at] = moved;
+    place[moved.1 as usize] = at as u32;
+}
+
+fn sift_down(heap: &mut [(f64, u32)], place: &mut [u32], mut at: usize) {
+    let moved = heap[at];
+    loop {
+        let children = ARITY * at + 1;
+        let end = (children + ARITY).min(heap.len());
+        if children >= end {
+            break;
+        }
+        let mut least = children;
+        for child in children + 1..end {
+            if before(heap[child], heap[least]) {
+                least = child;
+            }
+        }
+        if !before(heap[least], moved) {
+            break;
+        }
+        heap[at] = heap[least];
+        place[heap[at].1 as usize] = at as u32;
+        at = least;
+    }
+    heap[at] = moved;
+    place[moved.1 as usize] = at as u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Calendar;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_that_of_a_scan(
+            n in 1_usize..100,
+            sets in proptest::collection::vec((0_u32..100, 0_u8..20), 1..300),
+        ) {
+            let mut calendar = Calendar::new(n);
+            let mut times = vec![f64::INFINITY; n];
+            for (worker, time) in sets {
+                let worker = worker % n as u32;
+                let time = if time == 0 { f64::INFINITY } else { f64::from(time) };
+                calendar.set(worker, time);
+                times[worker as usize] = time;
+                let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+                let (first, whose) = calendar.first();
+                prop_assert_eq!(first, least);
+                if least.is_finite() {
+                    let lowest = times.iter().position(|t| *t == least).expect("there");
+                    prop_assert_eq!(whose as usize, lowest);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What is simulated, apart from the strategy. Made by the front end, which checks the bounds.
+
+use super::sizes::SizeLaw;
+use crate::station::{Model, Shape};
+use schema::fault::Timeline;
+use schema::schedule::Due;
+use std::sync::Arc;
+use strategies::{Context, NewBackend, Options};
+
+/// Everything of a run but its strategy.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// In position order.
+    pub workers: Vec<WorkerSetup>,
+    /// How a worker shares its cores.
+    pub model: Model,
+    /// Mean work of a request, core-seconds; the unit S.
+    pub mean_work: f64,
+    /// Speed of a nominal core, millions of instructions per second.
+    pub mips_per_core: f64,
+    /// Classes of requests.
+    pub classes: Vec<Class>,
+    /// Law of a request's work relative to its class's mean.
+    pub sizes: SizeLaw,
+    /// Where requests come from.
+    pub source: Source,
+    /// How many.
+    pub requests: u64,
+    /// Statistics polls.
+    pub polls: Polls,
+    /// One way between balancer and worker.
+    pub network: Delay,
+    /// Balancers in front of the same workers.
+    pub balancers: u32,
+    /// Ask every backend before each pick and wait this long at most, s.
+    pub ask_first: Option<f64>,
+    /// A balancer gives a request up after this time, s.
+    pub timeout: Option<f64>,
+    /// What breaks.
+    pub faults: Option<Timeline>,
+    /// Workers tell the work left of what they hold.
+    pub tell_work_left: bool,
+    /// Root of every random stream.
+    pub seed: u64,
+}
+
+/// One worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerSetup {
+    /// Unique name.
+    pub name: String,
+    /// Cores.
+    pub cores: f64,
+    /// Speed of a core, 1 = nominal.
+    pub speed: f64,
+    /// Configured weight.
+    pub weight: u32,
+    /// Memory limit, GB.
+    pub memory_gb: f64,
+}
+
+/// One class of requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// Name in rows.
+    pub id: String,
+    /// HTTP method.
+    pub method: String,
+    /// Request target.
+    pub url: String,
+    /// Dense number of method and path.
+    pub number: u32,
+    /// Mean work, core-seconds.
+    pub mean_work: f64,
+    /// Relative frequency.
+    pub share: f64,
+    /// Place among the weights of [`Model::Weighted`].
+    pub weight_class: u32,
+}
+
+/// Where requests come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Independent gaps, whatever happens to earlier requests.
+    Open {
+        /// Law of the gaps.
+        gaps: SizeLaw,
+        /// Mean rate, requests per second.
+        rate_rps: f64,
+    },
+    /// Due times, classes and sizes as listed, again and again if more are wanted.
+    Trace {
+        /// The list.
+        due: Arc<[Due]>,
+        /// Times are multiplied by this.
+        stretch: f64,
+        /// Whose sizes count.
+        sizes: TraceSizes,
+    },
+    /// Users who think, call, wait and think again.
+    Users {
+        /// How many.
+        users: u32,
+        /// Mean think time, exponential, s.
+        think: f64,
+    },
+    /// A fixed number of calls in flight; callers beyond that wait their turn, drawn at random.
+    Slots {
+        /// Calls in flight.
+        slots: u32,
+        /// Calls of one action.
+        calls: u32,
+    },
+}
+
+/// Which sizes a trace's requests have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceSizes {
+    /// Those of the trace.
+    Own,
+    /// Those of the size law.
+    Law,
+}
+
+/// When statistics are sampled and seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Polls {
+    /// Time between two samples of a worker by one balancer, s; 0: the board is always live.
+    pub interval: f64,
+    /// Whether all workers are sampled at one instant.
+    pub phase: Phase,
+    /// From the sample to its arrival, s.
+    pub fetch: f64,
+}
+
+/// When the poll loops of one balancer run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// All at one instant.
+    Together,
+    /// Worker i of n is i/n of an interval later.
+    Spread,
+}
+
+/// A delay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Delay {
+    /// Always this long, s.
+    Constant(f64),
+    /// Exponential with this mean, s.
+    Exponential(f64),
+}
+
+impl Delay {
+    /// Its mean, s.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Constant(d) | Self::Exponential(d) => d,
+        }
+    }
+}
+
+impl Setup {
+    /// Sum of cores times speed.
+    pub fn capacity(&self) -> f64 {
+        self.workers.iter().map(|w| w.cores * w.speed).sum()
+    }
+
+    /// The members of every balancer's pool.
+    pub(super) fn members(&self) -> Vec<NewBackend> {
+        let member = |w: &WorkerSetup| NewBackend {
+            name: w.name.clone(),
+            url: String::new(),
+            weight: w.weight,
+            cores: w.cores,
+            memory_mib: w.memory_gb * 1024.0,
+        };
+        self.workers.iter().map(member).collect()
+    }
+
+    /// What balancer number `b` is told. Balancers draw from different seeds, so that a recorded log
+    /// names the one it needs.
+    pub(super) fn options(&self, b: u32) -> Options {
+        Options {
+            seed: self.seed.wrapping_add(u64::from(b).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            context: Context {
+                poll_interval_ns: ((self.polls.interval * 1e9) as u64).max(1),
+                mi_per_ms: self.mips_per_core / 1e3,
+            },
+            ..Options::default()
+        }
+    }
+
+    pub(super) fn shape(&self, w: usize) -> Shape {
+        let worker = &self.workers[w];
+        let mut model = self.model.clone();
+        if let Model::Quota { period, phase, .. } = &mut model {
+            // Kernels do not start their periods together.
+            *phase = *period * (w as f64 + 0.37) / self.workers.len() as f64;
+        }
+        Shape {
+            cores: worker.cores,
+            speed: worker.speed,
+            mean_work: self.mean_work,
+            model,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Requests under way. A finished request's slot is used again.
+
+use crate::station::Ticket;
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Stage {
+    /// At the balancer, not dispatched yet.
+    #[default]
+    Waiting,
+    /// On its way to a worker.
+    Sent,
+    /// Held by a worker's station.
+    Held,
+    /// Read by a worker that will not answer.
+    Hung,
+    /// On its way back.
+    Returning,
+    /// Given up by the balancer; whatever is still on its way is dropped.
+    GivenUp,
+}
+
+/// How it will end, known once the worker is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Ending {
+    #[default]
+    Ok,
+    /// An answer with this HTTP status.
+    Status(u16),
+    /// The connection broke.
+    Broken,
+    /// Nobody listens.
+    Refused,
+}
+
+/// One request under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slot {
+    pub(super) arrived: f64,
+    pub(super) reached: f64,
+    pub(super) left: f64,
+    pub(super) started: f64,
+    pub(super) work: f64,
+    pub(super) seq: u64,
+    pub(super) dispatch: u64,
+    pub(super) ticket: Ticket,
+    pub(super) worker: u32,
+    pub(super) class: u32,
+    pub(super) balancer: u32,
+    pub(super) caller: u32,
+    pub(super) held_before: u32,
+    pub(super) stage: Stage,
+    pub(super) ending: Ending,
+    /// The answer says so itself; the worker's own doing.
+    pub(super) outside: bool,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    all: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    #[inline]
+    pub(super) fn take(&mut self, slot: Slot) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.all[index as usize] = slot;
+            return index;
+        }
+        self.all.push(slot);
+        self.all.len() as u32 - 1
+    }
+
+    #[inline]
+    pub(super) fn give_back(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    pub(super) fn in_use(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
+impl std::ops::Index<u32> for Slots {
+    type Output = Slot;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Slot {
+        &self.all[index as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Slots {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Slot {
+        &mut self.all[index as usize]
+    }
+}

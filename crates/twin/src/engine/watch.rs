@@ -1,0 +1,98 @@
+//! Who looks on while a run goes: writers of rows and of event logs.
+
+use schema::report::Report;
+use strategies::{Answer, Dispatch, Dispatcher, Outcome, Request};
+
+/// A pick as it was made.
+#[derive(Debug)]
+pub struct Picked<'a> {
+    /// Which balancer.
+    pub balancer: usize,
+    /// The request's place until its end; used again afterwards.
+    pub slot: u32,
+    /// What the strategy saw.
+    pub request: &'a Request<'a>,
+    /// What came of it.
+    pub dispatch: Option<Dispatch>,
+    /// The dispatcher just after.
+    pub dispatcher: &'a Dispatcher,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Answered well.
+    Ok,
+    /// Answered with this HTTP status.
+    Status(u16),
+    /// The connection broke before an answer.
+    Broken,
+    /// Connection refused.
+    Refused,
+    /// Given up by the balancer.
+    Timeout,
+    /// No backend was eligible.
+    Unserved,
+}
+
+impl Fate {
+    /// True for a good answer.
+    pub fn is_ok(self) -> bool {
+        self == Self::Ok
+    }
+}
+
+/// A finished request; times in s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Done {
+    /// Its place, as in [`Picked::slot`].
+    pub slot: u32,
+    /// Number of the request.
+    pub seq: u64,
+    /// Its class.
+    pub class: u32,
+    /// Its work, core-seconds.
+    pub work: f64,
+    /// When it arrived at the balancer.
+    pub arrived: f64,
+    /// When it reached the worker.
+    pub reached: f64,
+    /// When its service began.
+    pub started: f64,
+    /// When it left the worker.
+    pub left: f64,
+    /// When its outcome was known.
+    pub finished: f64,
+    /// Where; none if unserved.
+    pub worker: Option<u32>,
+    /// How.
+    pub fate: Fate,
+    /// Left out of statistics.
+    pub warmup: bool,
+}
+
+/// Sees everything; the empty default sees nothing and costs nothing.
+pub trait Watch {
+    /// Whether anybody looks; if not, the engine skips what only a watcher needs.
+    const WATCHES: bool = true;
+
+    /// A run begins.
+    fn began(&mut self, _balancer: usize, _dispatcher: &Dispatcher) {}
+
+    /// A pick was made.
+    fn picked(&mut self, _picked: &Picked<'_>) {}
+
+    /// An outcome was told to a dispatcher.
+    fn answered(&mut self, _balancer: usize, _now_ns: u64, _outcome: &Outcome, _answer: &Answer, _worker: u32) {}
+
+    /// A report was taken in, as stored.
+    fn reported(&mut self, _balancer: usize, _now_ns: u64, _worker: u32, _report: &Report) {}
+
+    /// A request is finished.
+    fn finished(&mut self, _done: &Done) {}
+}
+
+/// Nobody.
+impl Watch for () {
+    const WATCHES: bool = false;
+}

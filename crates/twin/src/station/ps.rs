@@ -1,0 +1,147 @@
+//! Processor sharing on c cores: each of n requests runs at speed * min(1, c/n); c may be fractional.
+//!
+//! dV/dt = speed * min(1, c/n); the next departure is due at now + max(0, first key - V)/rate. V
+//! becomes the key of the departing request, never V + dt * rate, so no error gathers in it.
+
+use super::keys::Keys;
+use super::meter::Meter;
+use super::{Departure, Job, Shape, Station, Ticket, Used};
+
+/// A worker that shares its cores among all requests alike.
+#[derive(Debug, Clone)]
+pub struct Ps {
+    pub(super) cores: f64,
+    pub(super) speed: f64,
+    pub(super) keys: Keys,
+    pub(super) meter: Meter,
+    pub(super) at: f64,
+    next: f64,
+    orders: u64,
+}
+
+impl Ps {
+    /// Brings the integrals to `now`, and V too unless it is about to be set.
+    #[inline]
+    fn pass(&mut self, now: f64) -> f64 {
+        let n = self.keys.len() as f64;
+        let dt = now - self.at;
+        self.meter.pass(dt, n, n.min(self.cores), self.speed);
+        self.at = now;
+        dt
+    }
+
+    #[inline]
+    fn rate(&self) -> f64 {
+        let n = self.keys.len() as f64;
+        if n <= self.cores {
+            self.speed
+        } else {
+            self.speed * self.cores / n
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, now: f64) {
+        let dt = self.pass(now);
+        if self.keys.len() > 0 {
+            self.keys.attain(dt * self.rate());
+        }
+    }
+
+    #[inline]
+    fn plan(&mut self) {
+        let rate = self.rate();
+        self.next = match self.keys.to_first() {
+            Some(left) if rate > 0.0 => self.at + left / rate,
+            _ => f64::INFINITY,
+        };
+    }
+
+    /// Lets the first job out if it is done by `now`, without setting V to its key.
+    pub(super) fn step_reached(&mut self, now: f64) -> Option<Job> {
+        self.advance(now);
+        let job = self.keys.pop_reached();
+        self.plan();
+        job
+    }
+
+    #[cfg(test)]
+    pub(super) fn rebase_above(&mut self, limit: f64) {
+        self.keys.rebase_above(limit);
+    }
+}
+
+impl Station for Ps {
+    fn new(shape: &Shape) -> Self {
+        Self {
+            cores: shape.cores,
+            speed: shape.speed,
+            keys: Keys::new(shape.mean_work),
+            meter: Meter::default(),
+            at: 0.0,
+            next: f64::INFINITY,
+            orders: 0,
+        }
+    }
+
+    #[inline]
+    fn next(&self) -> f64 {
+        self.next
+    }
+
+    #[inline]
+    fn step(&mut self, now: f64) -> Option<Departure> {
+        self.pass(now);
+        let (job, _) = self.keys.pop()?;
+        self.plan();
+        Some(Departure { job, started: None })
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: f64, job: Job, work: f64, _class: u32) -> Ticket {
+        self.advance(now);
+        let order = self.orders;
+        self.orders += 1;
+        self.keys.push(order, job, work, now);
+        self.plan();
+        Ticket(order)
+    }
+
+    fn cancel(&mut self, now: f64, ticket: Ticket) {
+        self.advance(now);
+        self.keys.cancel(ticket.0);
+        self.plan();
+    }
+
+    fn set_speed(&mut self, now: f64, speed: f64) {
+        self.advance(now);
+        self.speed = speed;
+        self.plan();
+    }
+
+    fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
+        self.advance(now);
+        self.keys.fail_all(failed);
+        self.plan();
+    }
+
+    #[inline]
+    fn present(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    fn used(&self, now: f64) -> Used {
+        let n = self.keys.len() as f64;
+        self.meter
+            .after(now - self.at, n, n.min(self.cores), self.speed)
+    }
+
+    fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {
+        let dv = (now - self.at) * self.rate();
+        self.keys.left(dv, visit);
+    }
+
+    fn lost(&self) -> f64 {
+        self.keys.lost()
+    }
+}
