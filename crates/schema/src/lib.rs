@@ -19,6 +19,7 @@ pub mod protection;
 pub mod report;
 pub mod rng;
 pub mod row;
+pub mod scenario;
 pub mod schedule;
 pub mod stats;
 pub mod workload;

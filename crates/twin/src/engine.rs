@@ -12,7 +12,6 @@
 //! requests.
 
 mod agenda;
-mod answers;
 mod arrivals;
 mod breakdowns;
 mod calendar;
@@ -28,9 +27,8 @@ mod tests;
 mod watch;
 mod worker;
 
-pub use arrivals::GapLaw;
 pub use invariants::Broken;
-pub use setup::{Class, Delay, Phase, Polls, Setup, Source, WorkerSetup};
+pub use setup::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes, WorkerSetup};
 pub use sizes::SizeLaw;
 pub use watch::{Done, Fate, Picked, Watch};
 
@@ -113,6 +111,7 @@ struct Needs {
     polls: bool,
     piggyback: bool,
     docker: bool,
+    probes: bool,
     /// Any report: workers keep their record.
     reports: bool,
     service_time: bool,
@@ -125,24 +124,28 @@ impl Needs {
     fn of(setup: &Setup, spec: &Spec, watched: bool) -> Self {
         let reads = |what| spec.entry().reads(what);
         let polls = setup.polls.interval > 0.0 && (reads(Read::Poll) || watched);
-        let piggyback = reads(Read::Piggyback) || watched && setup.ask_first.is_none();
+        let piggyback = reads(Read::Piggyback);
         let (probes, docker) = (spec.entry().needs_probes, reads(Read::Docker));
+        let asks = setup.ask_first.is_some();
         Self {
             polls,
-            piggyback: piggyback && (reads(Read::Piggyback)),
+            piggyback,
             docker,
-            reports: polls
-                || reads(Read::Poll)
-                || reads(Read::Piggyback)
-                || probes
-                || docker
-                || setup.ask_first.is_some(),
+            probes,
+            reports: polls || reads(Read::Poll) || piggyback || probes || docker || asks,
             service_time: reads(Read::Latency) || watched,
             work_left: setup.tell_work_left,
             key: spec.entry().needs_key,
             cost: spec.entry().needs_cost,
         }
     }
+}
+
+/// Whether a fault took a request out of its normal way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trapped {
+    Yes,
+    No,
 }
 
 /// A run under way.
@@ -161,6 +164,10 @@ struct Engine<'a, S: Station, W: Watch> {
     slots: Slots,
     network: ChaCha8Rng,
     asks: Asks,
+    /// Streams of the workers' drifts.
+    drifts: Vec<ChaCha8Rng>,
+    /// Whether anything may break.
+    faulty: bool,
     tally: Tally,
     /// Requests that arrived so far, and those whose outcome is known.
     issued: u64,
@@ -170,12 +177,7 @@ struct Engine<'a, S: Station, W: Watch> {
 }
 
 impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
-    fn new(
-        setup: &'a Setup,
-        spec: &Spec,
-        watch: &'a mut W,
-        path: Path,
-    ) -> Result<Self, PoolError> {
+    fn new(setup: &'a Setup, spec: &Spec, watch: &'a mut W, path: Path) -> Result<Self, PoolError> {
         let needs = Needs::of(setup, spec, W::WATCHES);
         let balancers = (0..setup.balancers)
             .map(|b| {
@@ -212,7 +214,9 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             slots: Slots::default(),
             network: stream(setup.seed, Purpose::Network, 0, 0),
             asks: Asks::default(),
-            tally: Tally::new(setup.requests, n),
+            drifts: Vec::new(),
+            faulty: false,
+            tally: Tally::new(setup.requests, setup.warmup, n),
             issued: 0,
             finished: 0,
             next_check: (setup.requests / 16).max(1),
@@ -225,6 +229,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             self.watch.began(b, &balancer.dispatcher);
         }
         self.plan_faults();
+        self.plan_drifts();
         self.plan_polls();
         self.arrivals.begin(&mut self.agenda);
         while self.finished < self.setup.requests {
@@ -237,9 +242,6 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
                 self.pass(completion);
                 self.complete(worker);
             } else if planned <= arrival {
-                if self.nothing_to_come() {
-                    break;
-                }
                 let event = self.agenda.pop();
                 self.pass(planned);
                 self.handle(event);
@@ -289,19 +291,13 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             Event::Reach { slot } => self.reach(slot),
             Event::Call { caller } => self.call(caller),
             Event::Thawed { slot } => self.admit(slot),
+            Event::FastFail { slot, seq } => self.fail_fast(slot, seq),
+            Event::Usage => self.usage(),
+            Event::Drift { worker } => self.drift(worker),
         }
     }
 
-    /// True if only what repeats for ever is left.
-    fn nothing_to_come(&self) -> bool {
-        self.slots.in_use() == 0
-            && self.issued >= self.setup.requests
-            && self.agenda.calls_planned() == 0
-    }
-
     fn outcome(self) -> Outcome {
-        let capacities = self.workers.iter().map(|w| w.capacity(self.now));
-        let capacities: Vec<f64> = capacities.collect();
-        self.tally.outcome(self.now, &capacities, &self.arrivals.actions())
+        self.tally.outcome(self.now, self.arrivals.actions())
     }
 }

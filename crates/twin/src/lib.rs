@@ -1,4 +1,14 @@
 //! The twin: a discrete-event simulator that drives the real dispatcher in virtual time.
+//!
+//! Reading order: [`engine`] (events, requests, balancers), [`station`] (how workers share their
+//! cores), [`tally`] (what a run adds up to), [`build`] (from a scenario to a run), [`run`] and
+//! [`files`] (the command). It never sleeps and reads no clock.
 
+pub mod build;
+pub mod cli;
+pub mod engine;
+pub mod files;
+pub mod run;
 pub mod station;
 pub mod sum;
+pub mod tally;

@@ -1,1 +1,23 @@
-fn main() {}
+//! The twin's command line.
+
+use clap::Parser as _;
+use schema::problem::{Problem, Problems};
+use std::process::ExitCode;
+use twin::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(arguments) => twin::run::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            let bad_input = error.is::<Problem>()
+                || error.is::<Problems>()
+                || error.is::<strategies::PoolError>()
+                || matches!(error.downcast_ref(), Some(twin::engine::RunError::Pool(_)));
+            ExitCode::from(if bad_input { 2 } else { 1 })
+        }
+    }
+}

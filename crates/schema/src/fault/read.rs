@@ -43,11 +43,20 @@ impl Timeline {
                 .into());
         }
         let document = Document { source, text };
+        let root = document.root()?;
+        Self::read(document, &root)
+    }
+
+    /// Reads a timeline that is a part of another document.
+    ///
+    /// # Errors
+    /// As for [`Timeline::parse`].
+    pub fn read<'a>(document: Document<'a>, node: &Node<'a>) -> Result<Self, Problems> {
         let mut reader = Reader {
             document,
             findings: Findings::default(),
         };
-        let timeline = reader.timeline(&document.root()?);
+        let timeline = reader.timeline(node);
         let nothing = Self {
             seed: 0,
             events: Vec::new(),

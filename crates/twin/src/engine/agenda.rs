@@ -42,6 +42,12 @@ pub(super) enum Event {
     Call { caller: u32 },
     /// A balancer that stood still takes a request in.
     Thawed { slot: u32 },
+    /// A worker answers with an error before it has done any work.
+    FastFail { slot: u32, seq: u64 },
+    /// The container engine tells what the workers use.
+    Usage,
+    /// A worker's speed drifts.
+    Drift { worker: u32 },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +91,6 @@ impl Eq for Planned {}
 pub(super) struct Agenda {
     heap: BinaryHeap<Planned>,
     issued: u64,
-    calls: usize,
 }
 
 impl Agenda {
@@ -95,7 +100,6 @@ impl Agenda {
         }
         let issue = self.issued;
         self.issued += 1;
-        self.calls += usize::from(matches!(event, Event::Call { .. }));
         self.heap.push(Planned {
             time,
             rank,
@@ -119,13 +123,6 @@ impl Agenda {
     }
 
     pub(super) fn pop(&mut self) -> Event {
-        let event = self.heap.pop().expect("something is planned").event;
-        self.calls -= usize::from(matches!(event, Event::Call { .. }));
-        event
-    }
-
-    /// Calls of closed loops that are planned.
-    pub(super) fn calls_planned(&self) -> usize {
-        self.calls
+        self.heap.pop().expect("something is planned").event
     }
 }

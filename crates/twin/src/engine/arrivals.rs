@@ -2,7 +2,7 @@
 
 use super::agenda::{Agenda, Event, Rank};
 use super::setup::{Setup, Source};
-use super::sizes::{Sampler, SizeLaw};
+use super::sizes::Sampler;
 use crate::tally::Actions;
 use rand_chacha::ChaCha8Rng;
 use schema::rng::{Purpose, below, exponential, stream};
@@ -97,7 +97,7 @@ impl Arrivals {
             kind,
             next: f64::INFINITY,
             to_come: setup.requests,
-            warm_from: setup.requests / 10,
+            warm_from: setup.warmup,
         };
         arrivals.next = match &arrivals.kind {
             // A constant process begins at time 0, as schedules do; a random one with a gap.
@@ -252,6 +252,3 @@ impl Arrivals {
         }
     }
 }
-
-/// The squared coefficient of variation of a Poisson process's gaps is 1.
-pub(super) const POISSON: SizeLaw = SizeLaw::Exponential;

@@ -10,8 +10,14 @@ const ARITY: usize = 4;
 /// The due times.
 #[derive(Debug, Clone)]
 pub(super) enum Calendar {
-    Few { times: Vec<f64>, first: (f64, u32) },
-    Many { heap: Vec<(f64, u32)>, place: Vec<u32> },
+    Few {
+        times: Vec<f64>,
+        first: (f64, u32),
+    },
+    Many {
+        heap: Vec<(f64, u32)>,
+        place: Vec<u32>,
+    },
 }
 
 impl Calendar {

@@ -80,7 +80,11 @@ impl Ledger {
         let mut turn = ((self.last.at / EVERY).floor() + 1.0).max(due - 11.0);
         while turn <= due {
             let at = turn * EVERY;
-            let part = if span > 0.0 { ((at - self.last.at) / span).clamp(0.0, 1.0) } else { 1.0 };
+            let part = if span > 0.0 {
+                ((at - self.last.at) / span).clamp(0.0, 1.0)
+            } else {
+                1.0
+            };
             let between = |a: f64, b: f64| a + part * (b - a);
             self.readings.push_back(Reading {
                 at,
@@ -149,7 +153,11 @@ impl Ledger {
             qps: Some(per_second(self.completions - since.completions)),
             eps: Some(per_second(self.failures - since.failures)),
             cpu_percent: Some(utilization * self.cores * 100.0),
-            rif_latency_ms: if rif { self.rif_latency_ms(now, active) } else { None },
+            rif_latency_ms: if rif {
+                self.rif_latency_ms(now, active)
+            } else {
+                None
+            },
             // Less than a microsecond of use says nothing.
             speed: (busy > 1e-6).then(|| (self.last.work - since.work) / busy),
             ..Report::empty(source, 0)
@@ -202,7 +210,10 @@ mod tests {
         // The youngest reading a second old is that of 11.0 s.
         assert_eq!(report.utilization.map(|u| (u * 1e6).round()), Some(0.5e6));
         assert_eq!(report.speed.map(|s| (s * 1e6).round()), Some(0.5e6));
-        assert_eq!(report.qps.map(|q| (q * 1e6).round()), Some((1e6 / 1.05_f64).round()));
+        assert_eq!(
+            report.qps.map(|q| (q * 1e6).round()),
+            Some((1e6 / 1.05_f64).round())
+        );
         assert_eq!(report.mean_latency_50_ms.map(f64::round), Some(2050.0));
         assert_eq!((report.sequence, report.rif_latency_ms), (Some(2), None));
     }
@@ -217,7 +228,10 @@ mod tests {
         }
         ledger.pass(3.0, &used(0.0, 0.0));
         let report = ledger.report(Source::Probe, 3.0, 7);
-        assert_eq!(report.mean_latency_50_ms.map(|m| (m * 1e6).round()), Some(5.5e6));
+        assert_eq!(
+            report.mean_latency_50_ms.map(|m| (m * 1e6).round()),
+            Some(5.5e6)
+        );
         assert_eq!(report.rif_latency_ms.map(|m| (m * 1e6).round()), Some(8e6));
         assert_eq!(report.speed, None);
     }

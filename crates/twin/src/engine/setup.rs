@@ -38,6 +38,13 @@ pub struct Setup {
     pub timeout: Option<f64>,
     /// What breaks.
     pub faults: Option<Timeline>,
+    /// Each worker toggles between full speed and this share of it, after exponential times with
+    /// this mean, s.
+    pub speed_drift: Option<(f64, f64)>,
+    /// From this request on the work of classes 0, 2, .. is multiplied, that of the others divided.
+    pub size_drift: Option<(u64, f64)>,
+    /// Requests left out of statistics at the beginning.
+    pub warmup: u64,
     /// Workers tell the work left of what they hold.
     pub tell_work_left: bool,
     /// Root of every random stream.
@@ -182,7 +189,9 @@ impl Setup {
     /// names the one it needs.
     pub(super) fn options(&self, b: u32) -> Options {
         Options {
-            seed: self.seed.wrapping_add(u64::from(b).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            seed: self
+                .seed
+                .wrapping_add(u64::from(b).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             context: Context {
                 poll_interval_ns: ((self.polls.interval * 1e9) as u64).max(1),
                 mi_per_ms: self.mips_per_core / 1e3,

@@ -170,7 +170,10 @@ mod tests {
             // Four standard errors of the mean; the variance more loosely, its own error is larger.
             let error = (law.scv() / f64::from(n)).sqrt();
             assert!((mean - 1.0).abs() <= 4.0 * error, "{law:?}: mean {mean}");
-            assert!((variance - law.scv()).abs() <= 0.05 * law.scv(), "{law:?}: {variance}");
+            assert!(
+                (variance - law.scv()).abs() <= 0.05 * law.scv(),
+                "{law:?}: {variance}"
+            );
         }
     }
 }

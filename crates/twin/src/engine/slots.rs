@@ -51,8 +51,8 @@ pub(super) struct Slot {
     pub(super) held_before: u32,
     pub(super) stage: Stage,
     pub(super) ending: Ending,
-    /// The answer says so itself; the worker's own doing.
-    pub(super) outside: bool,
+    /// Backends asked before the pick that have not answered.
+    pub(super) unanswered: u32,
 }
 
 /// All of them.
@@ -75,11 +75,15 @@ impl Slots {
 
     #[inline]
     pub(super) fn give_back(&mut self, index: u32) {
+        // No timer means this one any more.
+        self.all[index as usize].seq = u64::MAX;
         self.free.push(index);
     }
 
-    pub(super) fn in_use(&self) -> usize {
-        self.all.len() - self.free.len()
+    /// Visits every request whose outcome is not known yet.
+    pub(super) fn each_open(&self, mut visit: impl FnMut(&Slot)) {
+        let open = |s: &&Slot| s.seq != u64::MAX && s.stage != Stage::GivenUp;
+        self.all.iter().filter(open).for_each(&mut visit);
     }
 }
 

@@ -83,7 +83,15 @@ pub trait Watch {
     fn picked(&mut self, _picked: &Picked<'_>) {}
 
     /// An outcome was told to a dispatcher.
-    fn answered(&mut self, _balancer: usize, _now_ns: u64, _outcome: &Outcome, _answer: &Answer, _worker: u32) {}
+    fn answered(
+        &mut self,
+        _balancer: usize,
+        _now_ns: u64,
+        _outcome: &Outcome,
+        _answer: &Answer,
+        _worker: u32,
+    ) {
+    }
 
     /// A report was taken in, as stored.
     fn reported(&mut self, _balancer: usize, _now_ns: u64, _worker: u32, _report: &Report) {}

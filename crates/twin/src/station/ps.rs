@@ -53,6 +53,8 @@ impl Ps {
         let rate = self.rate();
         self.next = match self.keys.to_first() {
             Some(left) if rate > 0.0 => self.at + left / rate,
+            // Done already, even if nothing moves any more.
+            Some(left) if left <= 0.0 => self.at,
             _ => f64::INFINITY,
         };
     }

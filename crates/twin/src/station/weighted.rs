@@ -9,7 +9,7 @@ use super::meter::Meter;
 use super::{Cap, Departure, Job, Model, Shape, Station, Ticket, Used};
 
 /// Classes at most; the low bits of a ticket name the class.
-pub const MAX_CLASSES: usize = 1 << CLASS_BITS;
+const MAX_CLASSES: usize = 1 << CLASS_BITS;
 const CLASS_BITS: u32 = 8;
 
 #[derive(Debug, Clone)]

@@ -1,0 +1,330 @@
+//! The words of a scenario that carry numbers: `h2:10`, `quota:100ms:8`, `2S`.
+
+use crate::duration;
+use std::fmt;
+use std::str::FromStr;
+
+/// A length of time: absolute, or in mean service times (`2S`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Span {
+    /// Seconds.
+    Seconds(f64),
+    /// Mean service times.
+    Means(f64),
+}
+
+impl Span {
+    /// In seconds, given the mean service time in seconds.
+    pub fn seconds(self, mean_service_s: f64) -> f64 {
+        match self {
+            Self::Seconds(s) => s,
+            Self::Means(m) => m * mean_service_s,
+        }
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(number) = text.strip_suffix('S') {
+            let means = number
+                .parse()
+                .ok()
+                .filter(|m: &f64| (0.0..=1e9).contains(m));
+            return means.map(Self::Means).ok_or_else(|| {
+                format!("\"{text}\" is no number of mean service times such as 2S")
+            });
+        }
+        let long = duration::parse(text)?;
+        Ok(Self::Seconds(long.as_secs_f64()))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seconds(s) => {
+                f.write_str(&duration::format(std::time::Duration::from_secs_f64(*s)))
+            }
+            Self::Means(m) => write!(f, "{m}S"),
+        }
+    }
+}
+
+/// Law of the sizes; every law has the scenario's mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sizes {
+    /// Exponential.
+    Exp,
+    /// All equal.
+    Det,
+    /// Log-normal.
+    LogNormal {
+        /// Standard deviation over mean.
+        cv: f64,
+    },
+    /// Two exponential branches.
+    H2 {
+        /// Squared coefficient of variation.
+        scv: f64,
+    },
+    /// Pareto.
+    Pareto {
+        /// Tail index.
+        a: f64,
+    },
+    /// Those of the workload, or of each class.
+    Workload,
+}
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, number) = split(text);
+        Ok(match word {
+            "exp" => bare(number, Self::Exp)?,
+            "det" => bare(number, Self::Det)?,
+            "workload" => bare(number, Self::Workload)?,
+            "lognormal" => Self::LogNormal {
+                cv: value(number, Some(0.25), "coefficient of variation", 1e-6, 100.0)?,
+            },
+            "h2" => Self::H2 {
+                scv: value(number, None, "squared coefficient of variation", 1.0, 1e4)?,
+            },
+            "pareto" => Self::Pareto {
+                a: value(number, None, "tail index", 1.01, 1e3)?,
+            },
+            _ => {
+                return Err(unknown(
+                    "exp, det, lognormal[:CV], h2:SCV, pareto:A, workload",
+                ));
+            }
+        })
+    }
+}
+
+/// Law of the gaps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrivals {
+    /// Exponential gaps.
+    Poisson,
+    /// Equal gaps.
+    Constant,
+    /// Independent gaps of this law.
+    Renewal(Sizes),
+    /// Those of the workload.
+    Workload,
+}
+
+impl FromStr for Arrivals {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = "poisson, constant, lognormal[:CV], h2:SCV, pareto:A, workload";
+        match text {
+            "poisson" => Ok(Self::Poisson),
+            "constant" => Ok(Self::Constant),
+            "workload" => Ok(Self::Workload),
+            _ => match text.parse()? {
+                Sizes::Exp | Sizes::Det | Sizes::Workload => Err(unknown(known)),
+                law => Ok(Self::Renewal(law)),
+            },
+        }
+        .map_err(|e: String| {
+            if e.starts_with("unknown") {
+                unknown(known)
+            } else {
+                e
+            }
+        })
+    }
+}
+
+/// How workers share their cores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Discipline {
+    /// Processor sharing.
+    Ps,
+    /// First come, first served.
+    Fcfs,
+    /// A kernel quota.
+    Quota {
+        /// Its period.
+        period: Span,
+        /// Cores of the host; `None` = the worker's, rounded up, and one more.
+        host_cores: Option<f64>,
+    },
+    /// Processor sharing on a grid of times.
+    Quantum {
+        /// Width of the grid.
+        step: Span,
+    },
+    /// Processor sharing by the classes' CPU weights.
+    Weighted {
+        /// Whether one request can use at most one core.
+        one_core: bool,
+    },
+}
+
+impl FromStr for Discipline {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, rest) = split(text);
+        Ok(match word {
+            "ps" => bare(rest, Self::Ps)?,
+            "fcfs" => bare(rest, Self::Fcfs)?,
+            "weighted" => match rest {
+                None => Self::Weighted { one_core: true },
+                Some("uncapped") => Self::Weighted { one_core: false },
+                Some(_) => return Err("after weighted only :uncapped may follow".into()),
+            },
+            "quota" => {
+                let (period, host) = split(rest.unwrap_or("100ms"));
+                let host_cores = match host {
+                    None => None,
+                    Some(_) => Some(value(host, None, "number of host cores", 0.01, 1e5)?),
+                };
+                Self::Quota {
+                    period: positive(period)?,
+                    host_cores,
+                }
+            }
+            "quantum" => Self::Quantum {
+                step: positive(rest.unwrap_or(""))?,
+            },
+            _ => {
+                return Err(unknown(
+                    "ps, fcfs, quota[:PERIOD[:HOST_CORES]], quantum:STEP, weighted[:uncapped]",
+                ));
+            }
+        })
+    }
+}
+
+/// One way between balancer and worker.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Network {
+    /// Always this long.
+    Constant(Span),
+    /// Exponential with this mean.
+    Exp(Span),
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("exp:") {
+            Some(mean) => mean.parse().map(Self::Exp),
+            None => text.parse().map(Self::Constant),
+        }
+    }
+}
+
+/// When the poll loops of one balancer run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PollPhase {
+    /// All workers at one instant.
+    Together,
+    /// Worker i of n is i/n of an interval later.
+    Spread,
+}
+
+impl FromStr for PollPhase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "together" => Ok(Self::Together),
+            "spread" => Ok(Self::Spread),
+            _ => Err(unknown("together, spread")),
+        }
+    }
+}
+
+/// Each worker toggles between full and reduced speed after exponential times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpeedDrift {
+    /// Mean time between two toggles.
+    pub mean: Span,
+    /// Reduced speed over full speed.
+    pub factor: f64,
+}
+
+impl FromStr for SpeedDrift {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mean, factor) = split(text);
+        Ok(Self {
+            mean: positive(mean)?,
+            factor: value(factor, Some(0.5), "speed factor", 0.001, 1000.0)?,
+        })
+    }
+}
+
+/// From a point of the run on the sizes of every other class (from the first) are multiplied, those
+/// of the rest divided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SizeDrift {
+    /// Share of the requests before the change, 0..1.
+    pub at: f64,
+    /// The factor.
+    pub factor: f64,
+}
+
+impl FromStr for SizeDrift {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (at, factor) = split(text);
+        Ok(Self {
+            at: value(Some(at), None, "share of the run", 0.0, 1.0)?,
+            factor: value(factor, Some(3.0), "size factor", 0.001, 1000.0)?,
+        })
+    }
+}
+
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(':') {
+        Some((word, rest)) => (word, Some(rest)),
+        None => (text, None),
+    }
+}
+
+fn unknown(known: &str) -> String {
+    format!("unknown word (allowed: {known})")
+}
+
+fn bare<T>(rest: Option<&str>, value: T) -> Result<T, String> {
+    match rest {
+        None => Ok(value),
+        Some(_) => Err("takes no parameter".into()),
+    }
+}
+
+fn value(
+    text: Option<&str>,
+    default: Option<f64>,
+    what: &str,
+    min: f64,
+    max: f64,
+) -> Result<f64, String> {
+    let Some(text) = text else {
+        return default.ok_or_else(|| format!("{what} is missing (allowed: {min} to {max})"));
+    };
+    let value = text.parse().ok().filter(|v: &f64| (min..=max).contains(v));
+    value.ok_or_else(|| format!("{what} is out of range (allowed: {min} to {max})"))
+}
+
+/// A length of time above zero.
+fn positive(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    match span {
+        Span::Seconds(s) | Span::Means(s) if s > 0.0 => Ok(span),
+        _ => Err("must be above 0".into()),
+    }
+}

@@ -1,0 +1,85 @@
+use super::{Arrivals, Discipline, Scenario, Sizes, Span};
+
+#[test]
+fn a_file_says_what_flags_say_in_the_same_words() {
+    let text = r#"{"schema":"plumbline.scenario/1","strategy":"p2c","cores":[4,3,2],"speeds":"1*3",
+        "load":0.8,"sizes":"h2:10","arrivals":"lognormal:2","discipline":"quota:2S:8","poll":"0.5S",
+        "seed":18446744073709551615,"apis":[{"mean_mi":20},{"mean_mi":40,"share":3}],
+        "faults":{"version":1,"events":[{"at":"1s","on":"a","fault":"freeze","for":"1s"}]}}"#;
+    let scenario = Scenario::parse("s.json", text).expect("good");
+    assert_eq!(scenario.cores, Some(vec![4.0, 3.0, 2.0]));
+    assert_eq!(scenario.speeds, Some(vec![1.0; 3]));
+    assert_eq!(scenario.sizes, Some(Sizes::H2 { scv: 10.0 }));
+    let gaps = Sizes::LogNormal { cv: 2.0 };
+    assert_eq!(scenario.arrivals, Some(Arrivals::Renewal(gaps)));
+    let quota = Discipline::Quota {
+        period: Span::Means(2.0),
+        host_cores: Some(8.0),
+    };
+    assert_eq!(scenario.discipline, Some(quota));
+    assert_eq!(scenario.poll.map(|p| p.seconds(0.1)), Some(0.05));
+    assert_eq!(scenario.seed, Some(u64::MAX));
+    assert_eq!(scenario.apis[1].share, 3.0);
+    assert_eq!(scenario.faults.as_ref().map(|f| f.events.len()), Some(1));
+
+    let mut flags = Scenario::default();
+    flags.set("load", "--load", "0.5").expect("good");
+    let both = scenario.overridden_by(flags);
+    assert_eq!(
+        (both.load, both.strategy.as_deref()),
+        (Some(0.5), Some("p2c"))
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place_and_bound() {
+    let cases = [
+        (
+            "{\n\"cores\":[4,0]}",
+            "s.json:2:9: cores: 0 is out of range (allowed: 0.001 to 1000000)",
+        ),
+        (r#"{"core":[4]}"#, "did you mean \"cores\"?"),
+        (
+            r#"{"load":0}"#,
+            "load: 0: out of range (allowed: 0.0001 to 100)",
+        ),
+        (r#"{"poll":"0ms"}"#, "must be above 0"),
+        (r#"{"sizes":"h2:0.5"}"#, "(allowed: 1 to 10000)"),
+        (r#"{"sizes":"gaussian"}"#, "unknown word (allowed: exp, det"),
+        (
+            r#"{"arrivals":"det"}"#,
+            "unknown word (allowed: poisson, constant",
+        ),
+        (
+            r#"{"requests":0}"#,
+            "requests: 0: out of range (allowed: 1 to 1000000000000)",
+        ),
+        (r#"{"discipline":"quantum"}"#, "discipline"),
+        (
+            r#"{"apis":[{"url":"/x"}]}"#,
+            "apis[0].mean_mi: missing field",
+        ),
+        (
+            r#"{"cores":true}"#,
+            "expected text, a number or a list of numbers",
+        ),
+        (
+            "{\"faults\":{\"version\":1,\"events\":[\n{\"at\":\"1s\",\"on\":\"a\",\"fault\":\"fly\",\"for\":\"1s\"}]}}",
+            "s.json:2:31: faults.events[0].fault: \"fly\": unknown fault",
+        ),
+    ];
+    for (text, expected) in cases {
+        let problems = Scenario::parse("s.json", text).expect_err(text).to_string();
+        assert!(problems.contains(expected), "{text}: {problems}");
+    }
+}
+
+#[test]
+fn lists_repeat_with_a_star() {
+    let mut scenario = Scenario::default();
+    scenario.set("cores", "--cores", "1*1000,4").expect("good");
+    assert_eq!(scenario.cores.as_ref().map(Vec::len), Some(1001));
+    for bad in ["", "4,,2", "1*0", "1*1000000", "x", "4,-1", "NaN"] {
+        assert!(scenario.set("cores", "--cores", bad).is_err(), "{bad}");
+    }
+}

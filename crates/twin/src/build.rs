@@ -1,0 +1,410 @@
+//! From a scenario to what the engine simulates; every bound that spans several fields is here.
+
+mod pool;
+
+use crate::engine::{Class, Delay, Phase, Polls, Setup, SizeLaw, Source, TraceSizes};
+use crate::station::{Cap, Model};
+use schema::fault::{BALANCER, Fault, Timeline};
+use schema::problem::Problem;
+use schema::scenario::{Arrivals, Discipline, Network, PollPhase, Scenario, Sizes, Span};
+use schema::schedule::{self, Due};
+use schema::workload::Workload;
+use std::sync::Arc;
+use strategies::Spec;
+use strategies::classes::Classes;
+
+/// Mean size alone on a nominal core if nothing says otherwise, s.
+const MEAN_SERVICE_S: f64 = 0.1;
+/// Speed of a nominal core if nothing says otherwise, MIPS.
+const MIPS_PER_CORE: f64 = 7450.0;
+/// Offered load if nothing says otherwise.
+const LOAD: f64 = 0.7;
+const REQUESTS: u64 = 1_000_000;
+const POLL_S: f64 = 0.1;
+
+/// A scenario worked out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What the engine simulates.
+    pub setup: Setup,
+    /// Offered work over capacity; none in a closed loop, where answers set the pace.
+    pub load: Option<f64>,
+    /// The strategy.
+    pub spec: Spec,
+}
+
+impl Plan {
+    /// Works a scenario out, with the workload it names already read.
+    ///
+    /// # Errors
+    /// The first thing that cannot be, with its bound.
+    pub fn new(scenario: &Scenario, workload: Option<&Workload>) -> Result<Self, Problem> {
+        let spec = spec_of(scenario)?;
+        let workers = pool::workers(scenario)?;
+        check_pool(&spec, workers.len())?;
+        let mips = scenario.mips_per_core.unwrap_or(MIPS_PER_CORE);
+        let classes = Traffic::new(scenario, workload, mips)?;
+        let mean = classes.mean_work;
+        let seconds = |span: Span| span.seconds(mean);
+        let capacity: f64 = workers.iter().map(|w| w.cores * w.speed).sum();
+        let (source, load) = source(scenario, workload, &classes, capacity)?;
+        let listed = workload.map(Workload::requests);
+        let requests = scenario.requests.or(listed).unwrap_or(REQUESTS);
+        let warmup = scenario.warmup.unwrap_or(requests / 10);
+        if warmup >= requests {
+            return Err(
+                Problem::new("warmup", warmup.to_string(), "nothing is left to measure")
+                    .allowed(format!("0 to {}", requests - 1)),
+            );
+        }
+        check_faults(scenario.faults.as_ref(), &workers)?;
+        let model = model(scenario, &classes, &workers, mean)?;
+        let setup = Setup {
+            model,
+            mean_work: mean,
+            mips_per_core: mips,
+            classes: classes.classes,
+            sizes: classes.sizes,
+            source,
+            requests,
+            polls: Polls {
+                interval: scenario.poll.map_or(POLL_S, seconds),
+                phase: match scenario.poll_phase {
+                    Some(PollPhase::Spread) => Phase::Spread,
+                    Some(PollPhase::Together) | None => Phase::Together,
+                },
+                fetch: scenario.fetch_delay.map_or(0.0, seconds),
+            },
+            network: match scenario.network_delay {
+                None => Delay::Constant(0.0),
+                Some(Network::Constant(span)) => Delay::Constant(seconds(span)),
+                Some(Network::Exp(span)) => Delay::Exponential(seconds(span)),
+            },
+            balancers: scenario.balancers.unwrap_or(1),
+            ask_first: scenario.ask_first.map(seconds),
+            timeout: scenario.timeout.map(seconds),
+            faults: scenario.faults.clone(),
+            speed_drift: scenario.speed_drift.map(|d| (seconds(d.mean), d.factor)),
+            size_drift: scenario
+                .size_drift
+                .map(|d| ((d.at * requests as f64) as u64, d.factor)),
+            warmup,
+            tell_work_left: tells_work_left(&spec),
+            seed: scenario.seed.unwrap_or(1),
+            workers,
+        };
+        Ok(Self { setup, load, spec })
+    }
+}
+
+fn spec_of(scenario: &Scenario) -> Result<Spec, Problem> {
+    let Some(text) = &scenario.strategy else {
+        return Err(Problem::new("strategy", "", "missing").next("name one, such as round-robin"));
+    };
+    let spec: Spec = text
+        .parse()
+        .map_err(|e| Problem::new("strategy", "", format!("{e}")))?;
+    Ok(spec)
+}
+
+/// What the strategy asks for must be there.
+fn check_pool(spec: &Spec, workers: usize) -> Result<(), Problem> {
+    let has_d = spec.entry().parameters.iter().any(|p| p.name == "d");
+    let d = if has_d { spec.integer("d") } else { None };
+    match d {
+        Some(d) if d > workers as u64 => Err(Problem::new(
+            "strategy",
+            spec.to_string(),
+            "d is above the number of workers",
+        )
+        .allowed(format!("1 to {workers}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the strategy's parameters ask workers for the work left of what they hold.
+fn tells_work_left(spec: &Spec) -> bool {
+    let says = |name: &str, word: &str| {
+        spec.entry().parameters.iter().any(|p| p.name == name) && spec.is(name, word)
+    };
+    says("reports", "work") || says("truth", "world")
+}
+
+/// The classes of requests, their sizes and the mean.
+struct Traffic {
+    classes: Vec<Class>,
+    sizes: SizeLaw,
+    mean_work: f64,
+    own_sizes: TraceSizes,
+    weights: Vec<f64>,
+}
+
+impl Traffic {
+    fn new(scenario: &Scenario, workload: Option<&Workload>, mips: f64) -> Result<Self, Problem> {
+        let mut numbers = Classes::default();
+        let mut weights: Vec<f64> = Vec::new();
+        let mut class = |id: &str, method: &str, url: &str, mean_work, share, weight: f64| {
+            let known = weights.iter().position(|w| *w == weight);
+            let weight_class = known.unwrap_or_else(|| {
+                weights.push(weight);
+                weights.len() - 1
+            });
+            Class {
+                id: id.into(),
+                method: method.into(),
+                url: url.into(),
+                number: numbers.class_of(method, url),
+                mean_work,
+                share,
+                weight_class: weight_class as u32,
+            }
+        };
+        let mut classes: Vec<Class> = match (workload, &scenario.apis[..]) {
+            (Some(_), [_, ..]) => {
+                return Err(
+                    Problem::new("apis", "", "both a workload and APIs are given")
+                        .next("leave one out"),
+                );
+            }
+            (Some(workload), []) => {
+                let apis = workload.apis.iter();
+                apis.map(|a| {
+                    class(
+                        &a.id,
+                        a.method.as_str(),
+                        &a.url,
+                        a.task_size_mi / mips,
+                        1.0,
+                        1.0,
+                    )
+                })
+                .collect()
+            }
+            (None, []) => vec![class("api-001", "GET", "/", MEAN_SERVICE_S, 1.0, 1.0)],
+            (None, apis) => apis
+                .iter()
+                .map(|a| {
+                    class(
+                        &a.id,
+                        &a.method,
+                        &a.url,
+                        a.mean_mi / mips,
+                        a.share,
+                        a.cpu_weight,
+                    )
+                })
+                .collect(),
+        };
+        let shares: f64 = classes.iter().map(|c| c.share).sum();
+        let mut mean: f64 = classes.iter().map(|c| c.share * c.mean_work).sum::<f64>() / shares;
+        if let Some(workload) = workload {
+            mean = workload.mean_task_size_mi() / mips;
+        }
+        match scenario.mean_service {
+            Some(Span::Means(_)) => {
+                return Err(
+                    Problem::new("mean_service", "", "cannot be given in itself")
+                        .allowed("a time such as 100ms"),
+                );
+            }
+            Some(Span::Seconds(s)) if scenario.apis.is_empty() && workload.is_none() => mean = s,
+            Some(Span::Seconds(_)) => {
+                let what = "the workload or the APIs say it already";
+                return Err(Problem::new("mean_service", "", what).next("leave it out"));
+            }
+            None => {}
+        }
+        let listed = workload.is_some() || !scenario.apis.is_empty();
+        let (sizes, own_sizes) = match scenario.sizes {
+            Some(Sizes::Workload) if !listed => {
+                return Err(Problem::new("sizes", "workload", "no workload is given")
+                    .next("name one, or choose exp, det, lognormal, h2 or pareto"));
+            }
+            Some(Sizes::Workload) => (SizeLaw::Constant, TraceSizes::Own),
+            None if workload.is_some() => (SizeLaw::Constant, TraceSizes::Own),
+            None => (SizeLaw::Exponential, TraceSizes::Law),
+            Some(law) => (law_of(law), TraceSizes::Law),
+        };
+        // Under a law of its own every request of a workload has the mean size.
+        let same = workload.is_some() && own_sizes == TraceSizes::Law;
+        if same || !listed {
+            classes.iter_mut().for_each(|c| c.mean_work = mean);
+        }
+        Ok(Self {
+            classes,
+            sizes,
+            mean_work: mean,
+            own_sizes,
+            weights,
+        })
+    }
+}
+
+fn law_of(sizes: Sizes) -> SizeLaw {
+    match sizes {
+        Sizes::Exp => SizeLaw::Exponential,
+        Sizes::Det | Sizes::Workload => SizeLaw::Constant,
+        Sizes::LogNormal { cv } => SizeLaw::LogNormal { cv },
+        Sizes::H2 { scv } => SizeLaw::H2 { scv },
+        Sizes::Pareto { a } => SizeLaw::Pareto { a },
+    }
+}
+
+fn source(
+    scenario: &Scenario,
+    workload: Option<&Workload>,
+    traffic: &Traffic,
+    capacity: f64,
+) -> Result<(Source, Option<f64>), Problem> {
+    let mean = traffic.mean_work;
+    let open =
+        scenario.load.is_some() || scenario.rate_rps.is_some() || scenario.arrivals.is_some();
+    if scenario.load.is_some() && scenario.rate_rps.is_some() {
+        return Err(
+            Problem::new("rate_rps", "", "both a load and a rate are given").next("leave one out"),
+        );
+    }
+    let closed = match (scenario.slots, scenario.users) {
+        (Some(_), Some(_)) => {
+            return Err(
+                Problem::new("users", "", "both slots and users are given").next("leave one out")
+            );
+        }
+        (Some(slots), None) => Some(Source::Slots {
+            slots,
+            calls: scenario.calls.unwrap_or(1),
+        }),
+        (None, Some(users)) => Some(Source::Users {
+            users,
+            think: scenario.think.map_or(0.0, |t| t.seconds(mean)),
+        }),
+        (None, None) => None,
+    };
+    let stray = [
+        (
+            scenario.calls.is_some() && scenario.slots.is_none(),
+            "calls",
+            "slots",
+        ),
+        (
+            scenario.think.is_some() && scenario.users.is_none(),
+            "think",
+            "users",
+        ),
+    ];
+    if let Some((_, field, needs)) = stray.into_iter().find(|(stray, ..)| *stray) {
+        return Err(Problem::new(
+            field,
+            "",
+            format!("means nothing without {needs}"),
+        ));
+    }
+    if let Some(source) = closed {
+        if open {
+            let what = "a closed loop sets its own pace: load, rate and arrivals mean nothing";
+            return Err(Problem::new("load", "", what).next("leave it out"));
+        }
+        return Ok((source, None));
+    }
+    let of_rate = |rate_rps: f64| rate_rps * mean / capacity;
+    let natural = workload.map(|w| natural_rate(w));
+    let rate_rps = match (scenario.load, scenario.rate_rps) {
+        (Some(load), _) => load * capacity / mean,
+        (None, Some(rate)) => rate,
+        (None, None) => natural.unwrap_or(LOAD * capacity / mean),
+    };
+    let gaps = match (scenario.arrivals, workload) {
+        (None | Some(Arrivals::Workload), Some(workload)) => {
+            let due: Arc<[Due]> = schedule::expand(workload).into();
+            let stretch = natural.unwrap_or(rate_rps) / rate_rps;
+            let source = Source::Trace {
+                due,
+                stretch,
+                sizes: traffic.own_sizes,
+            };
+            return Ok((source, Some(of_rate(rate_rps))));
+        }
+        (Some(Arrivals::Workload), None) => {
+            return Err(Problem::new("arrivals", "workload", "no workload is given")
+                .next("name one, or choose poisson or constant"));
+        }
+        (None | Some(Arrivals::Poisson), _) => SizeLaw::Exponential,
+        (Some(Arrivals::Constant), _) => SizeLaw::Constant,
+        (Some(Arrivals::Renewal(law)), _) => law_of(law),
+    };
+    Ok((Source::Open { gaps, rate_rps }, Some(of_rate(rate_rps))))
+}
+
+/// The rate at which a workload's own schedule comes, requests per second.
+fn natural_rate(workload: &Workload) -> f64 {
+    let due = schedule::expand(workload);
+    match schedule::mean_gap_ns(&due) {
+        Some(gap_ns) if gap_ns > 0.0 => 1e9 / gap_ns,
+        _ => 1.0,
+    }
+}
+
+fn model(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    workers: &[crate::engine::WorkerSetup],
+    mean: f64,
+) -> Result<Model, Problem> {
+    let most = workers.iter().map(|w| w.cores).fold(0.0, f64::max);
+    Ok(match scenario.discipline.unwrap_or(Discipline::Ps) {
+        Discipline::Ps => Model::Ps,
+        Discipline::Fcfs => Model::Fcfs,
+        Discipline::Quantum { step } => Model::Grid {
+            step: step.seconds(mean),
+        },
+        Discipline::Quota { period, host_cores } => {
+            let host_cores = host_cores.unwrap_or(most.ceil() + 1.0);
+            if host_cores < most {
+                let what = "a host has at least the cores of its largest worker";
+                return Err(Problem::new("discipline", host_cores.to_string(), what)
+                    .allowed(format!("{most} or more")));
+            }
+            Model::Quota {
+                period: period.seconds(mean),
+                host_cores,
+                phase: 0.0,
+            }
+        }
+        Discipline::Weighted { one_core } => Model::Weighted {
+            weights: traffic.weights.clone(),
+            cap: if one_core { Cap::OneCore } else { Cap::None },
+        },
+    })
+}
+
+/// Faults need a target that exists and a twin of their kind.
+fn check_faults(
+    timeline: Option<&Timeline>,
+    workers: &[crate::engine::WorkerSetup],
+) -> Result<(), Problem> {
+    for (i, event) in timeline.iter().flat_map(|t| t.events.iter().enumerate()) {
+        let field = |part: &str| format!("faults.events[{i}].{part}");
+        let of_balancer = matches!(
+            event.fault,
+            Fault::PollLoss { .. } | Fault::PollDelay { .. } | Fault::ConnectDelay { .. }
+        );
+        let word = event.fault.word();
+        if event.on == BALANCER {
+            if !of_balancer && event.fault != Fault::Freeze {
+                let what = format!("{word} on the balancer cannot be simulated");
+                return Err(Problem::new(field("fault"), "", what)
+                    .allowed("freeze, poll_loss, poll_delay, connect_delay"));
+            }
+        } else if !workers.iter().any(|w| w.name == event.on) {
+            let names: Vec<&str> = workers.iter().take(30).map(|w| w.name.as_str()).collect();
+            return Err(
+                Problem::new(field("on"), event.on.clone(), "no such target")
+                    .allowed(format!("{BALANCER}, {}", names.join(", "))),
+            );
+        } else if of_balancer {
+            let what = format!("{word} is a fault of the balancer");
+            return Err(Problem::new(field("on"), event.on.clone(), what).allowed(BALANCER));
+        }
+    }
+    Ok(())
+}

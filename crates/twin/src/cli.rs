@@ -1,0 +1,208 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  twin run --strategy weighted-least-request --cores 4,3,2 --load 0.8
+  twin run --strategy round-robin --workload workloads/paper.json --json
+  twin run --strategy polled-least-request --load 0.7 --poll 2S --fetch-delay 0.5S";
+
+/// Load balancing in virtual time, with the balancer's own dispatcher.
+#[derive(Debug, Parser)]
+#[command(name = "twin", version, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate one scenario under one strategy
+    #[command(after_help = "\
+Examples:
+  twin run --strategy weighted-least-request --load 0.8 --requests 10000000
+  twin run --strategy least-request:ties=random --cores '1*1000' --load 0.9 --sizes h2:10
+  twin run --strategy round-robin --workload workloads/paper.json --out rows.csv
+  twin run --strategy polled-own-sends --load 0.7 --poll 2S --balancers 4
+  twin run --strategy least-request:ties=random --cores '1000*5' --slots 20 --calls 3 --faults f.json
+
+Without --workload a request has mean size 100 ms on one core of speed 1; --load is offered work
+over the sum of cores * speed (default 0.7). A time may be given in mean sizes, such as 2S. The
+first tenth of the requests is left out. An unstable run prints no mean.")]
+    Run(Run),
+}
+
+/// `twin run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The scenario.
+    #[command(flatten)]
+    pub scenario: ScenarioFlags,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write one row per request here, as the simulator does
+    #[arg(long, value_name = "ROWS_CSV")]
+    pub out: Option<PathBuf>,
+    /// Write the dispatcher's event log here, for `balancer replay`; more balancers: one file each
+    #[arg(long, value_name = "FILE")]
+    pub event_log: Option<PathBuf>,
+}
+
+macro_rules! scenario_flags {
+    ($($(#[$meta:meta])* $name:ident: $field:literal),* $(,)?) => {
+        /// The flags of a scenario; each is the text form of a field.
+        #[derive(Debug, Args, Default)]
+        pub struct ScenarioFlags {
+            /// Scenario file (JSON); flags go before what it says
+            #[arg(long, value_name = "FILE")]
+            pub scenario: Option<PathBuf>,
+            /// Fault timeline (JSON), the same as for the testbed
+            #[arg(long, value_name = "FILE")]
+            pub faults: Option<PathBuf>,
+            $($(#[$meta])* pub $name: Option<String>,)*
+        }
+
+        impl ScenarioFlags {
+            /// Those given: field, flag, text.
+            pub fn texts(&self) -> Vec<(&'static str, &'static str, &str)> {
+                let mut given = Vec::new();
+                $(if let Some(text) = &self.$name {
+                    given.push(($field, concat!("--", $field), text.as_str()));
+                })*
+                given
+            }
+        }
+    };
+}
+
+scenario_flags! {
+    /// Strategy with parameters, such as p2c or peak-ewma:decay=5s (`balancer strategies` lists them)
+    #[arg(long, value_name = "S")]
+    strategy: "strategy",
+    /// Workload file: its requests at its times, or under other laws
+    #[arg(long, value_name = "FILE")]
+    workload: "workload",
+    /// Latency model, F or NAME=F
+    #[arg(long, value_name = "[NAME=]F")]
+    model: "model",
+    /// Cores of each worker, such as 4,3,2 (default) or 1*1000; fractions allowed
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    cores: "cores",
+    /// Speed of each worker's cores, 1 = nominal
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    speeds: "speeds",
+    /// Configured weights; default: cores * speed as the smallest integers
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    weights: "weights",
+    /// Memory of each worker, GB; default: 3 per core
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    memory_gb: "memory_gb",
+    /// Speed of a nominal core, MIPS (default 7450)
+    #[arg(long, value_name = "M", allow_hyphen_values = true)]
+    mips_per_core: "mips_per_core",
+    /// Mean size alone on a nominal core (default 100ms)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    mean_service: "mean_service",
+    /// Offered work over capacity
+    #[arg(long, value_name = "RHO", allow_hyphen_values = true)]
+    load: "load",
+    /// Arrivals per second, instead of a load
+    #[arg(long = "rate", value_name = "RPS", allow_hyphen_values = true)]
+    rate: "rate_rps",
+    /// Law of the gaps: poisson (default), constant, lognormal[:CV], h2:SCV, pareto:A, workload
+    #[arg(long, value_name = "LAW")]
+    arrivals: "arrivals",
+    /// Law of the sizes: exp (default), det, lognormal[:CV], h2:SCV, pareto:A, workload
+    #[arg(long, value_name = "LAW")]
+    sizes: "sizes",
+    /// How workers share their cores: ps (default), fcfs, quota[:PERIOD[:HOST_CORES]], quantum:STEP,
+    /// weighted[:uncapped]
+    #[arg(long, value_name = "D")]
+    discipline: "discipline",
+    /// Poll interval (default 100ms)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    poll: "poll",
+    /// Poll loops: together (all workers at one instant, default) or spread (each i/n later)
+    #[arg(long, value_name = "P")]
+    poll_phase: "poll_phase",
+    /// From a poll's sample to its arrival (default 0)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    fetch_delay: "fetch_delay",
+    /// One way between balancer and worker: D or exp:D (default 0)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    network_delay: "network_delay",
+    /// Balancers in front of the same workers
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    balancers: "balancers",
+    /// Ask every backend before each pick and wait this long at most
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    ask_first: "ask_first",
+    /// A balancer gives a request up after this time (default never)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    timeout: "timeout",
+    /// Closed loop: calls in flight; twenty times as many callers wait their turn
+    #[arg(long, value_name = "C", allow_hyphen_values = true)]
+    slots: "slots",
+    /// Closed loop: calls of one action (default 1)
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    calls: "calls",
+    /// Closed loop: users who think, call and wait
+    #[arg(long, value_name = "U", allow_hyphen_values = true)]
+    users: "users",
+    /// Their mean think time, exponential (default 0)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    think: "think",
+    /// Requests (default: the workload's, else 1000000)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    requests: "requests",
+    /// Requests left out at the beginning (default: a tenth)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    warmup: "warmup",
+    /// Root of every random draw (default 1)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seed: "seed",
+    /// Workers toggle between full speed and FACTOR of it after exponential times of this mean:
+    /// MEAN[:FACTOR], factor 0.5 if not given
+    #[arg(long, value_name = "D[:F]")]
+    speed_drift: "speed_drift",
+    /// From this share of the run on the sizes of the first, third, .. class are multiplied and the
+    /// others divided: AT[:FACTOR], factor 3 if not given
+    #[arg(long, value_name = "AT[:F]")]
+    size_drift: "size_drift",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, ScenarioFlags};
+    use clap::CommandFactory as _;
+    use schema::scenario::Scenario;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_field_of_a_scenario_has_a_flag() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").expect("there");
+        for field in Scenario::FIELDS.into_iter().chain(Scenario::DRIFTS) {
+            let flag = match field {
+                "name" => continue,
+                "rate_rps" => "rate".to_string(),
+                other => other.replace('_', "-"),
+            };
+            assert!(
+                run.get_arguments()
+                    .any(|a| a.get_long() == Some(flag.as_str())),
+                "{field}"
+            );
+        }
+        assert!(ScenarioFlags::default().texts().is_empty());
+    }
+}

@@ -1,0 +1,365 @@
+//! How statistics reach a balancer: polls, probes, questions before a pick, response headers, usage.
+
+use super::agenda::{Event, Rank};
+use super::slots::Stage;
+use super::watch::Watch;
+use super::{Engine, Phase};
+use crate::station::Station;
+use schema::fault::hits;
+use schema::report::{Report, Source};
+use schema::stats::WorkLeft;
+use strategies::{BackendId, PollMark};
+
+/// A strategy's question that takes longer than this has no answer, s.
+const PROBE_TIMEOUT: f64 = 3e-3;
+/// Every worker of a sweep.
+const ALL: u32 = u32::MAX;
+/// Usage comes from the container engine this often, s.
+const USAGE_EVERY: f64 = 0.5;
+
+/// What one sweep, or one loop's sample, saw.
+#[derive(Debug, Default)]
+struct Board {
+    balancer: u32,
+    samples: Vec<(PollMark, Report)>,
+}
+
+/// A question under way.
+#[derive(Debug)]
+struct Ask {
+    balancer: u32,
+    asked_at: f64,
+    mark: Option<PollMark>,
+    report: Option<Report>,
+    /// The request that waits for it.
+    waiting: Option<(u32, u64)>,
+}
+
+/// Everything asked and not yet seen.
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    boards: Vec<Board>,
+    free_boards: Vec<u32>,
+    asks: Vec<Ask>,
+    free_asks: Vec<u32>,
+    /// Reports on their way with a response, by slot.
+    attached: Vec<Option<Report>>,
+    probes: Vec<BackendId>,
+    rounds: Vec<u64>,
+}
+
+impl<S: Station, W: Watch> Engine<'_, S, W> {
+    /// Plans every poll loop's first sample.
+    pub(super) fn plan_polls(&mut self) {
+        if self.needs.docker {
+            let event = Event::Usage;
+            self.agenda.plan(USAGE_EVERY, Rank::Sample, 0, event);
+        }
+        self.asks.rounds = vec![0; self.balancers.len() * self.workers.len()];
+        if !self.needs.polls {
+            return;
+        }
+        for balancer in 0..self.balancers.len() as u32 {
+            match self.setup.polls.phase {
+                Phase::Together => self.plan_sample(balancer, ALL),
+                Phase::Spread => {
+                    for worker in 0..self.workers.len() as u32 {
+                        self.plan_sample(balancer, worker);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Plans a loop's next sample at a whole number of intervals after its first one.
+    fn plan_sample(&mut self, balancer: u32, worker: u32) {
+        let (n, interval) = (self.workers.len(), self.setup.polls.interval);
+        let many = self.balancers.len() as f64;
+        // A lone balancer samples at multiples of the interval; several are out of step.
+        let balancer_phase = match self.balancers.len() {
+            1 => 0.0,
+            _ => (f64::from(balancer) + 0.37) / many,
+        };
+        let (place, worker_phase, event) = match worker {
+            ALL => (0, 0.0, Event::Sweep { balancer }),
+            w => (
+                w as usize,
+                f64::from(w) / n as f64,
+                Event::Sample { balancer, worker },
+            ),
+        };
+        let round = &mut self.asks.rounds[balancer as usize * n + place];
+        let at = (*round as f64 + balancer_phase + worker_phase) * interval;
+        *round += 1;
+        let tie = if worker == ALL { 0 } else { worker };
+        self.agenda.plan(at, Rank::Sample, tie, event);
+    }
+
+    /// All workers are sampled at this instant.
+    pub(super) fn sweep(&mut self, balancer: u32) {
+        self.plan_sample(balancer, ALL);
+        let board = self.new_board(balancer);
+        for worker in 0..self.workers.len() as u32 {
+            self.sample_into(board, worker);
+        }
+        self.send_board(board);
+    }
+
+    /// One worker is.
+    pub(super) fn poll(&mut self, balancer: u32, worker: u32) {
+        self.plan_sample(balancer, worker);
+        let board = self.new_board(balancer);
+        self.sample_into(board, worker);
+        self.send_board(board);
+    }
+
+    fn new_board(&mut self, balancer: u32) -> u32 {
+        let index = self.asks.free_boards.pop().unwrap_or_else(|| {
+            self.asks.boards.push(Board::default());
+            self.asks.boards.len() as u32 - 1
+        });
+        self.asks.boards[index as usize].balancer = balancer;
+        index
+    }
+
+    fn sample_into(&mut self, board: u32, worker: u32) {
+        let now = self.time();
+        let b = self.asks.boards[board as usize].balancer as usize;
+        let balancer = &mut self.balancers[b];
+        if balancer.frozen_until > self.now {
+            return;
+        }
+        balancer.polls += 1;
+        let lost = balancer
+            .poll_loss
+            .is_some_and(|(seed, event, p)| hits(seed, event, balancer.polls, 0, p));
+        let mark = balancer.dispatcher.mark_poll(now, BackendId(worker));
+        let Some(mark) = mark.filter(|_| !lost) else {
+            return;
+        };
+        if let Some(report) = self.report_of(worker, Source::Poll) {
+            self.asks.boards[board as usize]
+                .samples
+                .push((mark, report));
+        }
+    }
+
+    fn send_board(&mut self, board: u32) {
+        let balancer = self.asks.boards[board as usize].balancer;
+        let delay = self.setup.polls.fetch + self.balancers[balancer as usize].poll_delay;
+        if delay == 0.0 && self.is_next(Rank::Visible) {
+            self.board(board);
+        } else {
+            let event = Event::Board { board };
+            self.agenda.plan(self.now + delay, Rank::Visible, 0, event);
+        }
+    }
+
+    /// What was sampled is seen.
+    pub(super) fn board(&mut self, board: u32) {
+        let mut samples = std::mem::take(&mut self.asks.boards[board as usize].samples);
+        let balancer = self.asks.boards[board as usize].balancer;
+        for (mark, report) in samples.drain(..) {
+            self.take_in(balancer, mark.backend().0, Some(mark), report);
+        }
+        self.asks.boards[board as usize].samples = samples;
+        self.asks.free_boards.push(board);
+    }
+
+    /// With a poll interval of zero every pick sees the live counts.
+    pub(super) fn look_at_all(&mut self, balancer: u32) {
+        for worker in 0..self.workers.len() as u32 {
+            let now = self.time();
+            let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+            let mark = dispatcher.mark_poll(now, BackendId(worker));
+            if let Some(report) = self.report_of(worker, Source::Poll) {
+                self.take_in(balancer, worker, mark, report);
+            }
+        }
+    }
+
+    /// CPU use of every worker, as the container engine tells it.
+    pub(super) fn usage(&mut self) {
+        let event = Event::Usage;
+        self.agenda
+            .plan(self.now + USAGE_EVERY, Rank::Sample, 0, event);
+        for balancer in 0..self.balancers.len() as u32 {
+            for worker in 0..self.workers.len() as u32 {
+                let Some(known) = self.report_of(worker, Source::Docker) else {
+                    continue;
+                };
+                let report = Report {
+                    cpu_percent: known.cpu_percent,
+                    ..Report::empty(Source::Docker, 0)
+                };
+                self.take_in(balancer, worker, None, report);
+            }
+        }
+    }
+
+    /// Sends the questions that a strategy has just named.
+    pub(super) fn send_probes(&mut self, balancer: u32) {
+        let mut probes = std::mem::take(&mut self.asks.probes);
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        dispatcher.take_probes(&mut probes);
+        for id in probes.drain(..) {
+            self.ask(balancer, id, None);
+        }
+        self.asks.probes = probes;
+    }
+
+    /// Asks every eligible backend before a pick, and waits.
+    pub(super) fn ask_all(&mut self, slot: u32, wait: f64) {
+        let (balancer, seq) = (self.slots[slot].balancer, self.slots[slot].seq);
+        let backends = self.balancers[balancer as usize].dispatcher.backends();
+        let ids = backends.available_ids().to_vec();
+        self.slots[slot].unanswered = ids.len() as u32;
+        if ids.is_empty() {
+            self.pick(slot);
+            return;
+        }
+        for id in ids {
+            self.ask(balancer, id, Some((slot, seq)));
+        }
+        let event = Event::AskOver { slot, seq };
+        self.agenda.plan(self.now + wait, Rank::Timer, 0, event);
+    }
+
+    /// The time to wait is over: pick with what is known.
+    pub(super) fn ask_over(&mut self, slot: u32, seq: u64) {
+        let at = &self.slots[slot];
+        if at.seq == seq && at.stage == Stage::Waiting && at.unanswered > 0 {
+            self.slots[slot].unanswered = 0;
+            self.pick(slot);
+        }
+    }
+
+    fn ask(&mut self, balancer: u32, id: BackendId, waiting: Option<(u32, u64)>) {
+        let now = self.time();
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        let ask = Ask {
+            balancer,
+            asked_at: self.now,
+            mark: dispatcher.mark_poll(now, id),
+            report: None,
+            waiting,
+        };
+        let index = match self.asks.free_asks.pop() {
+            Some(index) => {
+                self.asks.asks[index as usize] = ask;
+                index
+            }
+            None => {
+                self.asks.asks.push(ask);
+                self.asks.asks.len() as u32 - 1
+            }
+        };
+        let event = Event::Question {
+            ask: index,
+            worker: id.0,
+        };
+        let at = self.now + self.delay();
+        self.agenda.plan(at, Rank::Sample, id.0, event);
+    }
+
+    /// A question reaches its worker.
+    pub(super) fn question(&mut self, ask: u32, worker: u32) {
+        self.asks.asks[ask as usize].report = self.report_of(worker, Source::Probe);
+        let at = self.now + self.delay();
+        let event = Event::Answer { ask };
+        self.agenda.plan(at, Rank::Visible, worker, event);
+    }
+
+    /// Its answer arrives; too late, it is dropped.
+    pub(super) fn answer(&mut self, ask: u32) {
+        let this = &mut self.asks.asks[ask as usize];
+        let (balancer, waiting) = (this.balancer, this.waiting);
+        let (mark, report) = (this.mark, this.report.take());
+        let wait = match waiting {
+            Some(_) => self.setup.ask_first.unwrap_or(0.0),
+            None => PROBE_TIMEOUT,
+        };
+        let late = self.now - this.asked_at > wait;
+        self.asks.free_asks.push(ask);
+        let (Some(mark), Some(report)) = (mark, report.filter(|_| !late)) else {
+            return;
+        };
+        self.take_in(balancer, mark.backend().0, Some(mark), report);
+        let Some((slot, seq)) = waiting else { return };
+        let at = &mut self.slots[slot];
+        if at.seq == seq && at.stage == Stage::Waiting && at.unanswered > 0 {
+            at.unanswered -= 1;
+            if at.unanswered == 0 {
+                self.pick(slot);
+            }
+        }
+    }
+
+    /// Puts the worker's load report on a response.
+    pub(super) fn attach_report(&mut self, slot: u32) {
+        let worker = self.slots[slot].worker;
+        let report = self
+            .report_of(worker, Source::Piggyback)
+            .map(|known| Report {
+                // The header carries no more than this.
+                service_time_mean_ms: None,
+                cpu_percent: None,
+                rif_latency_ms: None,
+                ..known
+            });
+        let attached = &mut self.asks.attached;
+        if attached.len() <= slot as usize {
+            attached.resize_with(slot as usize + 1, || None);
+        }
+        attached[slot as usize] = report;
+    }
+
+    /// Takes it off again.
+    pub(super) fn take_attached(&mut self, slot: u32) {
+        let attached = self.asks.attached.get_mut(slot as usize);
+        if let Some(report) = attached.and_then(Option::take) {
+            let (balancer, worker) = (self.slots[slot].balancer, self.slots[slot].worker);
+            self.take_in(balancer, worker, None, report);
+        }
+    }
+
+    fn take_in(&mut self, balancer: u32, worker: u32, mark: Option<PollMark>, report: Report) {
+        let now = self.time();
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        let stored = dispatcher
+            .report(now, BackendId(worker), mark, report)
+            .expect("workers stay members");
+        if let (true, Some(stored)) = (W::WATCHES, stored) {
+            self.watch
+                .reported(balancer as usize, now.as_nanos(), worker, stored);
+        }
+    }
+
+    /// What a worker says of itself now; nothing if it does not answer.
+    fn report_of(&mut self, worker: u32, source: Source) -> Option<Report> {
+        let now = self.now;
+        let at = &mut self.workers[worker as usize];
+        if source != Source::Docker && source != Source::Piggyback && !at.health.tells() {
+            return None;
+        }
+        at.pass(now);
+        let mut report = at.ledger.as_ref()?.report(source, now, at.held());
+        if let Some(active) = at.health.lie_active {
+            report.active = Some(active);
+        }
+        if let Some(factor) = at.health.lie_latency {
+            report.mean_latency_50_ms = report.mean_latency_50_ms.map(|m| m * factor);
+        }
+        if self.needs.work_left {
+            let mut left = Vec::new();
+            at.station.left(now, &mut |slot, work| {
+                left.push(WorkLeft {
+                    request_id: self.slots[slot].seq.to_string(),
+                    core_ms: work * 1e3,
+                });
+            });
+            report.work_left = Some(left);
+        }
+        Some(report)
+    }
+}

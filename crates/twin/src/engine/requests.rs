@@ -1,0 +1,378 @@
+//! The way of a request: arrival, pick, worker, completion, response.
+
+use super::agenda::{Event, Rank};
+use super::setup::{Delay, Source, TraceSizes};
+use super::slots::{Ending, Slot, Stage};
+use super::watch::{Done, Fate, Picked, Watch};
+use super::{Engine, Trapped};
+use crate::station::Station;
+use schema::rng::{below, exponential};
+use schema::schedule::Due;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr};
+use strategies::{Answer, Request, Status};
+
+/// Keys of requests that come from no workload repeat after this many.
+const KEYS: u64 = 100_000;
+
+impl<S: Station, W: Watch> Engine<'_, S, W> {
+    /// The next open arrival.
+    #[inline]
+    pub(super) fn arrive(&mut self) {
+        let due = self.arrivals.take();
+        self.enter(due, 0);
+    }
+
+    /// A caller of a closed loop calls, if requests are left.
+    pub(super) fn call(&mut self, caller: u32) {
+        if self.arrivals.may_call() {
+            self.arrivals.called(caller, self.issued);
+            let due = self.arrivals.take();
+            self.enter(due, caller);
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, due: Option<Due>, caller: u32) {
+        let seq = self.issued;
+        self.issued += 1;
+        let class = match due {
+            Some(due) => due.api,
+            None => self.sizes.class(),
+        };
+        let own = matches!(
+            self.setup.source,
+            Source::Trace {
+                sizes: TraceSizes::Own,
+                ..
+            }
+        );
+        let mut work = match due {
+            Some(due) if own => due.task_size_mi / self.setup.mips_per_core,
+            _ => self.setup.classes[class as usize].mean_work * self.sizes.factor(),
+        };
+        if let Some((_, factor)) = self.setup.size_drift.filter(|(from, _)| seq >= *from) {
+            work *= if class % 2 == 0 { factor } else { 1.0 / factor };
+        }
+        let balancer = match self.setup.balancers {
+            1 => 0,
+            n => below(&mut self.network, u64::from(n)) as u32,
+        };
+        let slot = self.slots.take(Slot {
+            arrived: self.now,
+            work,
+            seq,
+            class,
+            balancer,
+            caller,
+            ..Slot::default()
+        });
+        self.tally.arrived(seq, self.now, || {
+            self.workers.iter().map(|w| w.capacity(self.now)).collect()
+        });
+        self.admit(slot);
+    }
+
+    /// A balancer takes a request in; one that stands still does so later.
+    #[inline]
+    pub(super) fn admit(&mut self, slot: u32) {
+        let balancer = self.slots[slot].balancer;
+        let until = self.balancers[balancer as usize].frozen_until;
+        if until > self.now {
+            let event = Event::Thawed { slot };
+            self.agenda.plan(until, Rank::Arrival, 0, event);
+        } else if let Some(wait) = self.setup.ask_first {
+            self.ask_all(slot, wait);
+        } else {
+            self.pick(slot);
+        }
+    }
+
+    #[inline]
+    pub(super) fn pick(&mut self, slot: u32) {
+        if self.setup.polls.interval == 0.0 && self.needs.reports {
+            self.look_at_all(self.slots[slot].balancer);
+        }
+        let now = self.time();
+        let Slot {
+            balancer,
+            class,
+            seq,
+            work,
+            ..
+        } = self.slots[slot];
+        let class = &self.setup.classes[class as usize];
+        let mut request = Request {
+            method: &class.method,
+            url: &class.url,
+            class: class.number,
+            cost_mi: self.needs.cost.then(|| work * self.setup.mips_per_core),
+            ..Request::default()
+        };
+        let mut number = String::new();
+        if self.needs.key {
+            let key = seq % KEYS;
+            if !matches!(self.setup.source, Source::Trace { .. }) {
+                self.url.clear();
+                // Writing to a string cannot fail.
+                let _ = write!(self.url, "/items/{key}");
+                request.url = &self.url;
+            }
+            request.client = Some(IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | key as u32)));
+        }
+        if W::WATCHES {
+            let _ = write!(number, "{seq}");
+            request.id = &number;
+        }
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        let dispatch = dispatcher.pick(now, &request);
+        if W::WATCHES {
+            self.watch.picked(&Picked {
+                balancer: balancer as usize,
+                slot,
+                request: &request,
+                dispatch,
+                dispatcher,
+            });
+        }
+        let Some(dispatch) = dispatch else {
+            self.finish(slot, Fate::Unserved);
+            return;
+        };
+        let worker = dispatch.backend.0;
+        let at = &mut self.slots[slot];
+        at.worker = worker;
+        at.dispatch = dispatch.id;
+        at.stage = Stage::Sent;
+        self.tally.picked(seq, worker, work);
+        if let Some(timeout) = self.setup.timeout {
+            let event = Event::Timeout { slot, seq };
+            self.agenda
+                .plan(self.now + timeout, Rank::Timer, worker, event);
+        }
+        if self.needs.probes {
+            self.send_probes(balancer);
+        }
+        let delay = self.delay() + self.balancers[balancer as usize].connect_delay;
+        if delay == 0.0 && self.is_next(Rank::Reach) {
+            self.reach(slot);
+        } else {
+            let event = Event::Reach { slot };
+            self.agenda
+                .plan(self.now + delay, Rank::Reach, worker, event);
+        }
+    }
+
+    /// One way through the network, s.
+    #[inline]
+    pub(super) fn delay(&mut self) -> f64 {
+        match self.setup.network {
+            Delay::Constant(delay) => delay,
+            Delay::Exponential(mean) => mean * exponential(&mut self.network),
+        }
+    }
+
+    /// A request reaches its worker.
+    #[inline]
+    pub(super) fn reach(&mut self, slot: u32) {
+        let now = self.now;
+        let at = &mut self.slots[slot];
+        if at.stage == Stage::GivenUp {
+            self.slots.give_back(slot);
+            return;
+        }
+        at.reached = now;
+        at.started = now;
+        let (index, work, class) = (at.worker, at.work, at.class);
+        if self.faulty && self.trap(slot) == Trapped::Yes {
+            return;
+        }
+        let weight_class = self.setup.classes[class as usize].weight_class;
+        let worker = &mut self.workers[index as usize];
+        worker.pass(now);
+        let at = &mut self.slots[slot];
+        at.held_before = worker.held();
+        at.stage = Stage::Held;
+        at.ticket = worker.station.arrive(now, slot, work, weight_class);
+        worker.flow.arrived += 1;
+        worker.flow.routed.add(work);
+        if let Some(ledger) = &mut worker.ledger {
+            ledger.arrive();
+        }
+        self.calendar.set(index, worker.station.next());
+    }
+
+    /// A station's own event is due: somebody leaves, or only its rate changes.
+    #[inline]
+    pub(super) fn complete(&mut self, index: u32) {
+        let now = self.now;
+        let worker = &mut self.workers[index as usize];
+        worker.pass(now);
+        let departure = worker.station.step(now);
+        self.calendar.set(index, worker.station.next());
+        let Some(departure) = departure else {
+            return;
+        };
+        let slot = departure.job;
+        let at = &mut self.slots[slot];
+        at.left = now;
+        at.started = departure.started.unwrap_or(at.reached);
+        at.stage = Stage::Returning;
+        worker.flow.completed += 1;
+        worker.flow.done.add(at.work);
+        worker.flow.time.add(now - at.reached);
+        if let Some(ledger) = &mut worker.ledger {
+            if at.ending == Ending::Ok {
+                ledger.complete(at.held_before, at.reached, at.started, now);
+            } else {
+                ledger.fail();
+            }
+        }
+        if self.needs.piggyback {
+            self.attach_report(slot);
+        }
+        self.answer_from(slot);
+    }
+
+    /// Sends a request's answer on its way.
+    #[inline]
+    pub(super) fn answer_from(&mut self, slot: u32) {
+        let delay = self.delay();
+        if delay == 0.0 && self.is_next(Rank::Response) {
+            self.response(slot);
+        } else {
+            let worker = self.slots[slot].worker;
+            let event = Event::Response { slot };
+            self.agenda
+                .plan(self.now + delay, Rank::Response, worker, event);
+        }
+    }
+
+    /// An answer arrives at the balancer.
+    #[inline]
+    pub(super) fn response(&mut self, slot: u32) {
+        let at = &self.slots[slot];
+        if at.stage == Stage::GivenUp {
+            self.slots.give_back(slot);
+            return;
+        }
+        let until = self.balancers[at.balancer as usize].frozen_until;
+        if until > self.now {
+            let event = Event::Response { slot };
+            self.agenda.plan(until, Rank::Response, at.worker, event);
+            return;
+        }
+        let (status, http_status, fate) = match at.ending {
+            Ending::Ok => (Status::Ok, Some(200), Fate::Ok),
+            Ending::Status(code) => (Status::Error, Some(code), Fate::Status(code)),
+            Ending::Broken => (Status::Error, None, Fate::Broken),
+            Ending::Refused => (Status::Refused, None, Fate::Refused),
+        };
+        let told = self.needs.service_time && at.ending == Ending::Ok;
+        let service_time_ns = told.then(|| ((at.left - at.started) * 1e9) as u64);
+        let answer = Answer {
+            http_status,
+            service_time_ns,
+            ..Answer::new(status)
+        };
+        self.tell(slot, &answer);
+        if self.needs.piggyback {
+            self.take_attached(slot);
+        }
+        self.finish(slot, fate);
+    }
+
+    /// Tells the dispatcher how a dispatch ended.
+    #[inline]
+    fn tell(&mut self, slot: u32, answer: &Answer) {
+        let now = self.time();
+        let Slot {
+            balancer,
+            dispatch,
+            worker,
+            ..
+        } = self.slots[slot];
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        let outcome = dispatcher
+            .respond(now, dispatch, answer)
+            .expect("every dispatch is answered once");
+        if W::WATCHES {
+            let now_ns = now.as_nanos();
+            self.watch
+                .answered(balancer as usize, now_ns, &outcome, answer, worker);
+        }
+    }
+
+    /// A request's outcome is known; its slot is free unless something of it is still on its way.
+    #[inline]
+    fn finish(&mut self, slot: u32, fate: Fate) {
+        let at = self.slots[slot];
+        let warmup = self
+            .tally
+            .finished(self.now, self.now - at.arrived, fate.is_ok());
+        if W::WATCHES {
+            self.watch.finished(&Done {
+                slot,
+                seq: at.seq,
+                class: at.class,
+                work: at.work,
+                arrived: at.arrived,
+                reached: at.reached,
+                started: at.started,
+                left: at.left,
+                finished: self.now,
+                worker: (fate != Fate::Unserved).then_some(at.worker),
+                fate,
+                warmup,
+            });
+        }
+        self.finished += 1;
+        self.arrivals
+            .ended(at.caller, fate.is_ok(), self.now, &mut self.agenda);
+        if at.stage == Stage::Sent || at.stage == Stage::Returning && fate == Fate::Timeout {
+            self.slots[slot].stage = Stage::GivenUp;
+        } else {
+            self.slots.give_back(slot);
+        }
+    }
+
+    /// The balancer gives a request up; its worker stops at once.
+    pub(super) fn time_out(&mut self, slot: u32, seq: u64) {
+        let now = self.now;
+        let at = self.slots[slot];
+        if at.seq != seq || at.stage == Stage::GivenUp {
+            return;
+        }
+        match at.stage {
+            Stage::Held => {
+                let worker = &mut self.workers[at.worker as usize];
+                worker.pass(now);
+                worker.station.cancel(now, at.ticket);
+                self.book_loss(slot);
+                let next = self.workers[at.worker as usize].station.next();
+                self.calendar.set(at.worker, next);
+            }
+            Stage::Hung => {
+                let worker = &mut self.workers[at.worker as usize];
+                worker.hung.retain(|s| *s != slot);
+                worker.aside -= 1;
+            }
+            Stage::Waiting | Stage::Sent | Stage::Returning | Stage::GivenUp => {}
+        }
+        self.tell(slot, &Answer::new(Status::Timeout));
+        self.finish(slot, Fate::Timeout);
+    }
+
+    /// Books a job that its station no longer holds as lost.
+    pub(super) fn book_loss(&mut self, slot: u32) {
+        let at = &mut self.slots[slot];
+        at.left = self.now;
+        let worker = &mut self.workers[at.worker as usize];
+        worker.flow.lost += 1;
+        worker.flow.lost_work.add(at.work);
+        worker.flow.time.add(self.now - at.reached);
+        if let Some(ledger) = &mut worker.ledger {
+            ledger.fail();
+        }
+    }
+}

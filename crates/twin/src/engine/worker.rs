@@ -1,0 +1,142 @@
+//! One worker of a run: its station, its record, what is wrong with it, and the books kept on it.
+
+use super::ledger::Ledger;
+use super::setup::Setup;
+use crate::station::Station;
+use crate::sum::Sum;
+
+/// Books for the conservation laws.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flow {
+    pub(super) arrived: u64,
+    pub(super) completed: u64,
+    /// Canceled or failed while held.
+    pub(super) lost: u64,
+    pub(super) routed: Sum,
+    pub(super) done: Sum,
+    pub(super) lost_work: Sum,
+    /// Time spent here by those that are gone.
+    pub(super) time: Sum,
+}
+
+/// A request fault that is on: its place in the table of faults, and its number in the timeline.
+pub(super) type Trap = (u8, u32);
+
+/// What is wrong with a worker.
+#[derive(Debug, Clone)]
+pub(super) struct Health {
+    /// Faults that make it refuse connections.
+    pub(super) refusing: u32,
+    /// The process is gone.
+    pub(super) dead: bool,
+    pub(super) frozen: bool,
+    pub(super) stats_hang: bool,
+    pub(super) slow: f64,
+    /// Drift of its speed, 1 = none.
+    pub(super) drift: f64,
+    /// Share of the cores that others burn.
+    pub(super) stolen: f64,
+    pub(super) lie_active: Option<u32>,
+    pub(super) lie_latency: Option<f64>,
+    /// Request faults, first in table order first.
+    pub(super) traps: Vec<Trap>,
+}
+
+impl Health {
+    fn good() -> Self {
+        Self {
+            refusing: 0,
+            dead: false,
+            frozen: false,
+            stats_hang: false,
+            slow: 1.0,
+            drift: 1.0,
+            stolen: 0.0,
+            lie_active: None,
+            lie_latency: None,
+            traps: Vec::new(),
+        }
+    }
+
+    pub(super) fn refuses(&self) -> bool {
+        self.dead || self.refusing > 0
+    }
+
+    pub(super) fn tells(&self) -> bool {
+        !(self.refuses() || self.frozen || self.stats_hang)
+    }
+
+    /// Speed relative to the healthy one.
+    fn speed(&self) -> f64 {
+        if self.frozen || self.dead {
+            0.0
+        } else {
+            self.drift * (1.0 - self.stolen) / self.slow
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Worker<S> {
+    pub(super) station: S,
+    pub(super) cores: f64,
+    speed: f64,
+    pub(super) flow: Flow,
+    pub(super) ledger: Option<Box<Ledger>>,
+    pub(super) health: Health,
+    /// Slots of requests that were read and will not be answered.
+    pub(super) hung: Vec<u32>,
+    /// Requests held outside the station, those included.
+    pub(super) aside: u32,
+    speed_now: f64,
+    capacity_before: f64,
+    capacity_from: f64,
+}
+
+impl<S: Station> Worker<S> {
+    pub(super) fn new(setup: &Setup, w: usize, responses: Option<usize>) -> Self {
+        let shape = setup.shape(w);
+        Self {
+            station: S::new(&shape),
+            cores: shape.cores,
+            speed: shape.speed,
+            flow: Flow::default(),
+            ledger: responses.map(|keep| Box::new(Ledger::new(shape.cores, keep))),
+            health: Health::good(),
+            hung: Vec::new(),
+            aside: 0,
+            speed_now: shape.speed,
+            capacity_before: 0.0,
+            capacity_from: 0.0,
+        }
+    }
+
+    /// Brings the record up to `now`, before anything changes.
+    #[inline]
+    pub(super) fn pass(&mut self, now: f64) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.pass(now, &self.station.used(now));
+        }
+    }
+
+    /// Applies what is wrong with it to its speed.
+    pub(super) fn set_speed(&mut self, now: f64) {
+        let speed = self.speed * self.health.speed();
+        self.pass(now);
+        self.capacity_before = self.capacity(now);
+        self.capacity_from = now;
+        self.speed_now = speed;
+        self.station.set_speed(now, speed);
+    }
+
+    /// Work it could have done by `now`, core-seconds.
+    pub(super) fn capacity(&self, now: f64) -> f64 {
+        self.capacity_before + self.cores * self.speed_now * (now - self.capacity_from)
+    }
+
+    /// Requests it holds.
+    pub(super) fn held(&self) -> u32 {
+        self.station.present() + self.aside
+    }
+}

@@ -1,0 +1,267 @@
+//! Writes what a real run writes: one row per request, and the event log of each balancer.
+
+use crate::engine::{Done, Fate, Picked, Setup, Watch};
+use schema::event::{Event, SCHEMA};
+use schema::report::Report;
+use schema::row::{self, Row};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use strategies::{Answer, Dispatcher, Outcome};
+
+/// What was known of the chosen backend at the pick of the request in a slot.
+#[derive(Debug, Clone, Default)]
+struct Note {
+    in_flight: Option<u32>,
+    active: Option<u32>,
+    mean_latency_50_ms: Option<f64>,
+    age_ms: Option<f64>,
+    cpu_percent: Option<f64>,
+    memory_mib: Option<f64>,
+}
+
+/// The files of one run.
+pub struct Files<'a> {
+    setup: &'a Setup,
+    run_id: String,
+    label: String,
+    rows: Option<BufWriter<File>>,
+    logs: Vec<BufWriter<File>>,
+    notes: Vec<Note>,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Files<'a> {
+    /// Creates the files asked for; of several balancers each has its own log, numbered from the
+    /// second on.
+    ///
+    /// # Errors
+    /// A file that cannot be created, with its path.
+    pub fn create(
+        setup: &'a Setup,
+        label: String,
+        rows: Option<&Path>,
+        log: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let create = |path: &Path| -> anyhow::Result<BufWriter<File>> {
+            let file = File::create(path)
+                .map_err(|e| anyhow::anyhow!("cannot write {}: {e}", path.display()))?;
+            Ok(BufWriter::with_capacity(1 << 20, file))
+        };
+        let mut files = Self {
+            setup,
+            run_id: format!("twin-{}", setup.seed),
+            label,
+            rows: rows.map(create).transpose()?,
+            logs: Vec::new(),
+            notes: Vec::new(),
+            failed: None,
+        };
+        if let Some(log) = log {
+            for balancer in 0..setup.balancers {
+                files.logs.push(create(&numbered(log, balancer))?);
+            }
+        }
+        if let Some(rows) = &mut files.rows {
+            files.failed = row::write_header(rows).err();
+        }
+        Ok(files)
+    }
+
+    /// Hands everything to the operating system.
+    ///
+    /// # Errors
+    /// The first failed write of the run.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.rows
+            .iter_mut()
+            .chain(&mut self.logs)
+            .try_for_each(Write::flush)
+    }
+
+    fn log(&mut self, balancer: usize, event: &Event) {
+        let Some(log) = self.logs.get_mut(balancer) else {
+            return;
+        };
+        let written = serde_json::to_writer(&mut *log, event)
+            .map_err(io::Error::from)
+            .and_then(|()| log.write_all(b"\n"));
+        self.failed = self.failed.take().or(written.err());
+    }
+}
+
+/// `log.jsonl`, `log-1.jsonl` ..
+fn numbered(path: &Path, balancer: u32) -> PathBuf {
+    if balancer == 0 {
+        return path.to_path_buf();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match path.extension() {
+        Some(extension) => format!("{stem}-{balancer}.{}", extension.to_string_lossy()),
+        None => format!("{stem}-{balancer}"),
+    };
+    path.with_file_name(name)
+}
+
+/// Whole nanoseconds of a time in s.
+fn ns(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+impl Watch for Files<'_> {
+    fn began(&mut self, balancer: usize, dispatcher: &Dispatcher) {
+        let options = dispatcher.options();
+        let start = Event::Start {
+            schema: SCHEMA.into(),
+            strategy: dispatcher.spec().to_string(),
+            seed: options.seed,
+            started_unix_ns: 0,
+            poll_interval_ns: options.context.poll_interval_ns,
+            protection: "plain".into(),
+            slow_start_ns: options.slow_start_ns,
+            members: dispatcher.members(),
+        };
+        self.log(balancer, &start);
+    }
+
+    fn picked(&mut self, picked: &Picked<'_>) {
+        let (request, dispatcher) = (picked.request, picked.dispatcher);
+        let chosen = picked
+            .dispatch
+            .and_then(|d| dispatcher.backends().get(d.backend));
+        if let (Some(dispatch), Some(backend)) = (picked.dispatch, chosen) {
+            let known = dispatcher.candidate(backend);
+            let usage = backend.report(schema::report::Source::Docker);
+            let usage = usage.or(backend.newest_stats());
+            let slot = picked.slot as usize;
+            if self.notes.len() <= slot {
+                self.notes.resize(slot + 1, Note::default());
+            }
+            self.notes[slot] = Note {
+                in_flight: Some(dispatch.in_flight_before),
+                active: known.active,
+                mean_latency_50_ms: known.mean_latency_50_ms,
+                age_ms: known.age_ns.map(|ns| ns as f64 / 1e6),
+                cpu_percent: usage.and_then(|r| r.cpu_percent),
+                memory_mib: usage.and_then(|r| r.memory_used_mib),
+            };
+        }
+        if self.logs.is_empty() {
+            return;
+        }
+        let mut candidates: Vec<_> = dispatcher.candidates().collect();
+        if let Some(dispatch) = picked.dispatch {
+            // The record is of the moment before the dispatch raised the count.
+            for candidate in candidates.iter_mut().filter(|c| c.id == dispatch.backend.0) {
+                candidate.in_flight = dispatch.in_flight_before;
+                candidate.sent_since = candidate.sent_since.map(|n| n.saturating_sub(1));
+            }
+        }
+        let event = Event::Pick {
+            t_ns: dispatcher.now().as_nanos(),
+            dispatch: picked.dispatch.map(|d| d.id),
+            request_id: request.id.into(),
+            method: request.method.into(),
+            url: request.url.into(),
+            class: request.class,
+            client: request.client.map(|c| c.to_string()),
+            key_header: request.key_header.map(str::to_string),
+            body_len: request.body_len,
+            attempt: request.attempt,
+            tried: Vec::new(),
+            cost_mi: request.cost_mi,
+            backend: picked.dispatch.map(|d| d.backend.0),
+            candidates,
+            pick_ns: 0,
+        };
+        self.log(picked.balancer, &event);
+    }
+
+    fn answered(
+        &mut self,
+        balancer: usize,
+        now_ns: u64,
+        outcome: &Outcome,
+        answer: &Answer,
+        worker: u32,
+    ) {
+        let event = Event::Response {
+            t_ns: now_ns,
+            dispatch: outcome.dispatch,
+            backend: worker,
+            status: outcome.status,
+            http_status: outcome.http_status,
+            latency_ns: outcome.latency_ns,
+            ttfb_ns: answer.ttfb_ns,
+            retry_after_ns: outcome.retry_after_ns,
+            service_time_ns: outcome.service_time_ns,
+            queue_wait_ns: None,
+        };
+        self.log(balancer, &event);
+    }
+
+    fn reported(&mut self, balancer: usize, now_ns: u64, worker: u32, report: &Report) {
+        if self.logs.is_empty() {
+            return;
+        }
+        let event = Event::Stats {
+            t_ns: now_ns,
+            backend: worker,
+            report: report.clone(),
+        };
+        self.log(balancer, &event);
+    }
+
+    fn finished(&mut self, done: &Done) {
+        let Some(rows) = &mut self.rows else { return };
+        let class = &self.setup.classes[done.class as usize];
+        let worker = done.worker.map(|w| &self.setup.workers[w as usize]);
+        let note = self.notes.get(done.slot as usize).cloned();
+        let note = note.filter(|_| worker.is_some()).unwrap_or_default();
+        let (status, error) = match done.fate {
+            Fate::Ok => (200, ""),
+            Fate::Status(status) => (status, "error:backend"),
+            Fate::Broken => (502, "error:backend_reset"),
+            Fate::Refused => (502, "error:connect_refused"),
+            Fate::Timeout => (504, "error:total_timeout"),
+            Fate::Unserved => (503, "error:no_backend"),
+        };
+        let (intended_ns, done_ns) = (ns(done.arrived), ns(done.finished));
+        let at_worker = done.fate == Fate::Ok;
+        let row = Row {
+            run_id: self.run_id.clone(),
+            strategy: self.label.clone(),
+            seq: done.seq,
+            api_id: class.id.clone(),
+            method: class.method.clone(),
+            url: class.url.clone(),
+            task_size_mi: done.work * self.setup.mips_per_core,
+            warmup: done.warmup,
+            intended_ns,
+            sent_ns: Some(intended_ns),
+            first_byte_ns: at_worker.then_some(done_ns),
+            done_ns: Some(done_ns),
+            latency_ms: Some(Row::latency_ms(intended_ns, done_ns)),
+            status: Some(status),
+            error: error.into(),
+            container: worker.map(|w| w.name.clone()),
+            attempts: worker.map(|_| 1),
+            in_flight: note.in_flight,
+            active_requests: note.active,
+            mean_latency_ms_last_50: note.mean_latency_50_ms,
+            stats_age_ms: note.age_ms,
+            cores: worker.map(|w| w.cores),
+            memory_gb: worker.map(|w| w.memory_gb),
+            cpu_percent: note.cpu_percent,
+            memory_mib: note.memory_mib,
+            queue_wait_us: at_worker.then(|| ((done.started - done.reached) * 1e6).round() as u64),
+            service_time_us: at_worker.then(|| ((done.left - done.started) * 1e6).round() as u64),
+            ..Row::default()
+        };
+        let written = row::write_line(&row, rows);
+        self.failed = self.failed.take().or(written.err());
+    }
+}

@@ -1,0 +1,138 @@
+//! `twin run`: one scenario under one strategy.
+
+mod print;
+
+use crate::build::Plan;
+use crate::cli::{Run, ScenarioFlags};
+use crate::engine::{self, Source};
+use crate::files::Files;
+use crate::tally::{Outcome, Verdict};
+use anyhow::Context;
+use schema::fault::Timeline;
+use schema::problem::Problem;
+use schema::scenario::Scenario;
+use schema::workload::Workload;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A run of which one sign of two says unstable is repeated this many times, each time this many
+/// times longer.
+const LONGER_RUNS: u32 = 2;
+const LONGER_BY: u64 = 4;
+
+/// Runs and prints.
+///
+/// # Errors
+/// Bad input ([`Problem`], exit 2); a file that cannot be read or written; a broken invariant.
+pub fn run(arguments: &Run) -> anyhow::Result<()> {
+    let scenario = scenario_of(&arguments.scenario)?;
+    let workload = workload_of(&scenario)?;
+    let plan = Plan::new(&scenario, workload.as_ref())?;
+    let (plan, outcome) = simulate(plan, arguments)?;
+    if arguments.json {
+        println!(
+            "{}",
+            serde_json::to_string(&print::Result::new(&plan, &outcome))?
+        );
+    } else {
+        print!("{}", print::table(&plan, &outcome));
+    }
+    Ok(())
+}
+
+/// The scenario file, if there is one, with the flags over it.
+///
+/// # Errors
+/// A file that cannot be read; everything wrong in it or in a flag.
+pub fn scenario_of(flags: &ScenarioFlags) -> anyhow::Result<Scenario> {
+    let mut scenario = match &flags.scenario {
+        None => Scenario::default(),
+        Some(path) => {
+            let mut scenario = Scenario::parse(&path.display().to_string(), &text_of(path)?)?;
+            // Files that a scenario names lie beside it.
+            let beside = |name: String| {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                folder.join(name).display().to_string()
+            };
+            scenario.workload = scenario.workload.map(beside);
+            scenario
+        }
+    };
+    let mut over = Scenario::default();
+    for (field, flag, text) in flags.texts() {
+        over.set(field, flag, text)?;
+    }
+    if let Some(path) = &flags.faults {
+        over.faults = Some(Timeline::parse(
+            &path.display().to_string(),
+            &text_of(path)?,
+        )?);
+    }
+    scenario = scenario.overridden_by(over);
+    Ok(scenario)
+}
+
+/// The workload that a scenario names.
+///
+/// # Errors
+/// A file that cannot be read or is no workload.
+pub fn workload_of(scenario: &Scenario) -> anyhow::Result<Option<Workload>> {
+    let Some(name) = &scenario.workload else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(name);
+    Ok(Some(Workload::parse(name, &text_of(&path)?)?))
+}
+
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    let source = path.display().to_string();
+    let bytes = fs::read(path).with_context(|| format!("cannot read {source}"))?;
+    Ok(schema::json::utf8(&source, &bytes)?.to_string())
+}
+
+fn simulate(mut plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
+    check_trace_end(&plan)?;
+    if arguments.out.is_some() || arguments.event_log.is_some() {
+        let setup = plan.setup.clone();
+        let (rows, log) = (arguments.out.as_deref(), arguments.event_log.as_deref());
+        let mut files = Files::create(&setup, plan.spec.to_string(), rows, log)?;
+        let outcome = engine::run(&setup, &plan.spec, &mut files)?;
+        files.finish().context("cannot write the run's files")?;
+        return Ok((plan, outcome));
+    }
+    let mut outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
+    for _ in 0..LONGER_RUNS {
+        let open = matches!(plan.setup.source, Source::Open { .. }) && plan.setup.faults.is_none();
+        if outcome.verdict != Verdict::Inconclusive || !open {
+            break;
+        }
+        plan.setup.requests *= LONGER_BY;
+        plan.setup.warmup *= LONGER_BY;
+        outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
+    }
+    Ok((plan, outcome))
+}
+
+/// A fault that outlasts a listed schedule is a mistake in one of the two.
+fn check_trace_end(plan: &Plan) -> Result<(), Problem> {
+    let (Some(timeline), Source::Trace { due, stretch, .. }) =
+        (&plan.setup.faults, &plan.setup.source)
+    else {
+        return Ok(());
+    };
+    let rounds = plan.setup.requests.div_ceil(due.len() as u64) as f64;
+    let last_s = due.last().map_or(0.0, |d| d.intended_ns as f64 * 1e-9) * stretch * rounds;
+    for (i, event) in timeline.events.iter().enumerate() {
+        let end = event.end().unwrap_or(event.at).as_secs_f64();
+        if end > last_s {
+            let field = format!("faults.events[{i}]");
+            return Err(Problem::new(
+                field,
+                format!("{end} s"),
+                "ends after the last request is due",
+            )
+            .allowed(format!("up to {last_s:.3} s")));
+        }
+    }
+    Ok(())
+}
