@@ -29,6 +29,8 @@ pub struct Quota {
     throttled: bool,
     /// Number of the next period.
     period_next: u64,
+    /// The same as of the planned exhaustion.
+    exhausts_before: u64,
     keys: Keys,
     meter: Meter,
     at: f64,
@@ -90,6 +92,7 @@ impl Quota {
 
     fn plan(&mut self) {
         (self.next, self.event) = self.first_event();
+        self.exhausts_before = self.period_next + u64::from(self.next > self.refill_at());
     }
 
     fn first_event(&self) -> (f64, Event) {
@@ -140,6 +143,7 @@ impl Station for Quota {
             budget: full,
             throttled: false,
             period_next: u64::from(phase <= 0.0),
+            exhausts_before: 0,
             keys: Keys::new(shape.mean_work),
             meter: Meter::default(),
             at: 0.0,
@@ -161,8 +165,8 @@ impl Station for Quota {
             }
             Event::Exhausted => {
                 self.advance(now);
-                self.budget = 0.0;
-                self.throttled = true;
+                // A budget that just lasts to the refill is not exhausted: rounding, not waiting.
+                self.throttled = self.period_next == self.exhausts_before;
                 None
             }
             Event::Refilled => {

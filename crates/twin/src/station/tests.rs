@@ -216,6 +216,28 @@ fn a_quota_lets_a_lone_request_run_at_full_speed_and_then_stall() {
 }
 
 #[test]
+fn a_quota_of_all_the_host_has_is_processor_sharing() {
+    let mut quota = Quota::new(&shape(4.0, quota(0.002, 4.0, 0.0)));
+    let mut ps = Ps::new(&shape(4.0, Model::Ps));
+    for job in 0..20 {
+        let work = 0.1 + 0.07 * f64::from(job);
+        quota.arrive(0.0, job, work, 0);
+        ps.arrive(0.0, job, work, 0);
+    }
+    while ps.present() > 0 {
+        let at = ps.next();
+        let left = ps.step(at).expect("someone leaves");
+        let (mut also, mut when) = (None, 0.0);
+        while also.is_none() {
+            when = quota.next();
+            also = quota.step(when);
+        }
+        assert_eq!(also.map(|d| d.job), Some(left.job));
+        assert!((when - at).abs() < 1e-9 * at, "{when} {at}");
+    }
+}
+
+#[test]
 fn capped_weights_leave_nobody_more_than_a_core() {
     // 3 cores; weight 4 would get 2.4 of them and is held at one; the others share two evenly.
     let mut station = Weighted::new(&shape(3.0, weighted(Cap::OneCore)));

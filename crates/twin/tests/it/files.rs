@@ -1,0 +1,99 @@
+//! Rows and event logs are those of a real run.
+
+use crate::{stderr, twin, workloads};
+use schema::event::Event;
+use schema::row::COLUMNS;
+use std::fs;
+use strategies::registry::ENTRIES;
+use strategies::replay::replay;
+
+fn events(path: &std::path::Path) -> Vec<Event> {
+    let text = fs::read_to_string(path).expect("a log");
+    text.lines()
+        .map(|l| serde_json::from_str(l).expect("an event"))
+        .collect()
+}
+
+#[test]
+fn every_pick_of_every_strategy_comes_out_again_when_the_log_is_replayed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("events.jsonl");
+    let workload = workloads().join("quick.json");
+    for entry in ENTRIES.iter().filter(|e| !e.needs_model) {
+        let output = twin(&[
+            "run",
+            "--strategy",
+            entry.name,
+            "--workload",
+            workload.to_str().expect("text"),
+            "--load",
+            "0.7",
+            "--balancers",
+            "2",
+            "--network-delay",
+            "exp:1ms",
+            "--fetch-delay",
+            "3ms",
+            "--event-log",
+            log.to_str().expect("text"),
+        ]);
+        assert!(
+            output.status.success(),
+            "{}: {}",
+            entry.name,
+            stderr(&output)
+        );
+        for file in ["events.jsonl", "events-1.jsonl"] {
+            let verdict = replay(events(&folder.path().join(file))).expect("a log");
+            assert!(verdict.picks > 300, "{}", entry.name);
+            assert_eq!(
+                verdict.equal, verdict.picks,
+                "{}: {:?}",
+                entry.name, verdict.first_mismatch
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_have_the_stable_columns_and_one_line_per_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = folder.path().join("rows.csv");
+    let workload = workloads().join("quick.json");
+    let output = twin(&[
+        "run",
+        "--strategy",
+        "peak-ewma:decay=5s",
+        "--workload",
+        workload.to_str().expect("text"),
+        "--discipline",
+        "fcfs",
+        "--out",
+        rows.to_str().expect("text"),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = fs::read_to_string(&rows).expect("rows");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(COLUMNS.join(",").as_str()));
+    let column = |name: &str| COLUMNS.iter().position(|c| *c == name).expect("a column");
+    let mut seen = vec![false; 800];
+    let mut warm = 0;
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |name: &str| fields[column(name)].parse::<f64>().expect(name);
+        seen[number("seq") as usize] = true;
+        warm += u32::from(fields[column("warmup")] == "true");
+        assert_eq!(
+            (fields[column("status")], fields[column("error")]),
+            ("200", "")
+        );
+        assert!(["a", "b", "c"].contains(&fields[column("container")]));
+        let latency_us = number("latency_ms") * 1e3;
+        let parts = number("queue_wait_us") + number("service_time_us");
+        assert!((latency_us - parts).abs() <= 2.0, "{line}");
+        // Alone on a core the service takes the size at 7450 MIPS.
+        assert!((number("service_time_us") - number("task_size_mi") / 7450.0 * 1e6).abs() <= 1.0);
+    }
+    assert!(seen.iter().all(|s| *s));
+    assert_eq!(warm, 80);
+}

@@ -1,0 +1,185 @@
+//! What a run says.
+
+use crate::{run_json, stdout, twin, workloads};
+use serde_json::Value;
+
+#[test]
+fn the_json_has_the_stable_keys_in_order() {
+    let output = twin(&[
+        "run",
+        "--json",
+        "--strategy",
+        "weighted-least-request",
+        "--load",
+        "0.5",
+        "--requests",
+        "20000",
+    ]);
+    let text = stdout(&output);
+    let keys = [
+        "strategy",
+        "requests",
+        "load",
+        "mean_service_ms",
+        "mean_ms",
+        "half_width_ms",
+        "mean_over_service",
+        "p50_ms",
+        "p95_ms",
+        "p99_ms",
+        "unstable",
+        "shares",
+    ];
+    let places: Vec<usize> = keys
+        .iter()
+        .map(|k| text.find(&format!("\"{k}\":")).expect(k))
+        .collect();
+    assert!(places.is_sorted(), "{text}");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json.as_object().expect("an object").len(), keys.len());
+    let shares = json["shares"].as_object().expect("an object");
+    assert!(shares.keys().eq(["a", "b", "c"]));
+    let sum: f64 = shares.values().map(|s| s.as_f64().expect("a number")).sum();
+    assert!((sum - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_lone_processor_sharing_worker_has_the_mean_of_theory() {
+    // M/M/1: E[T] = S / (1 - load), whatever the discipline.
+    for discipline in ["ps", "fcfs"] {
+        let json = run_json(&[
+            "--strategy",
+            "random",
+            "--cores",
+            "1",
+            "--load",
+            "0.5",
+            "--discipline",
+            discipline,
+        ]);
+        let mean = json["mean_over_service"].as_f64().expect("a number");
+        let error = json["half_width_ms"].as_f64().expect("a number") / 100.0;
+        assert!(
+            (mean - 2.0).abs() < 2.0 * error && error < 0.03,
+            "{mean} +- {error}"
+        );
+        let median = json["p50_ms"].as_f64().expect("a number");
+        // FCFS latency is exponential with that mean; only there the median is known.
+        if discipline == "fcfs" {
+            assert!(
+                (median / 200.0 - std::f64::consts::LN_2).abs() < 0.02,
+                "{median}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_overloaded_worker_is_named_and_has_no_mean() {
+    let arguments = [
+        "--strategy",
+        "round-robin",
+        "--cores",
+        "4,3,2",
+        "--load",
+        "0.7",
+        "--requests",
+        "200000",
+    ];
+    let json = run_json(&arguments);
+    assert_eq!(json["unstable"], true);
+    assert_eq!(json["overloaded"], "c");
+    for key in [
+        "mean_ms",
+        "half_width_ms",
+        "mean_over_service",
+        "p50_ms",
+        "p95_ms",
+        "p99_ms",
+    ] {
+        assert!(json[key].is_null(), "{key}");
+    }
+    let text = stdout(&twin(&[&["run"][..], &arguments].concat()));
+    assert!(
+        text.contains("unstable") && text.contains("worker c"),
+        "{text}"
+    );
+    assert!(!text.contains("mean ") && !text.contains("p99"), "{text}");
+    // At and beyond capacity it runs and says so.
+    for load in ["1", "1.5"] {
+        let json = run_json(&["--strategy", "p2c", "--load", load, "--requests", "300000"]);
+        assert_eq!(json["unstable"], true, "{load}");
+    }
+}
+
+#[test]
+fn a_workload_gives_its_own_requests_mean_and_load() {
+    let path = workloads().join("paper.json");
+    let path = path.to_str().expect("text");
+    let json = run_json(&[
+        "--strategy",
+        "smooth-weighted-round-robin",
+        "--workload",
+        path,
+    ]);
+    assert_eq!(json["requests"], 20_000);
+    // 412 MI at 7450 MIPS every 10 ms on nine cores.
+    let service = json["mean_service_ms"].as_f64().expect("a number");
+    assert!((service - 412.0 / 7.45).abs() < 0.1, "{service}");
+    let load = json["load"].as_f64().expect("a number");
+    assert!((load - service / 90.0).abs() < 1e-9, "{load}");
+    let other = run_json(&[
+        "--strategy",
+        "random",
+        "--workload",
+        path,
+        "--load",
+        "0.3",
+        "--requests",
+        "50000",
+    ]);
+    assert_eq!(other["requests"], 50_000);
+    assert!((other["load"].as_f64().expect("a number") - 0.3).abs() < 1e-12);
+}
+
+#[test]
+fn flags_go_before_the_scenario_file_and_the_same_words_mean_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s.json");
+    let text =
+        r#"{"strategy":"p2c","cores":[2,2],"load":0.6,"sizes":"h2:4","requests":50000,"seed":5}"#;
+    std::fs::write(&path, text).expect("written");
+    let path = path.to_str().expect("text");
+    let by_file = run_json(&["--scenario", path]);
+    let by_flags = run_json(&[
+        "--strategy",
+        "p2c",
+        "--cores",
+        "2,2",
+        "--load",
+        "0.6",
+        "--sizes",
+        "h2:4",
+        "--requests",
+        "50000",
+        "--seed",
+        "5",
+    ]);
+    assert_eq!(by_file, by_flags);
+    let over = run_json(&["--scenario", path, "--seed", "6"]);
+    assert_ne!(over["mean_ms"], by_file["mean_ms"]);
+}
+
+#[test]
+fn beyond_26_workers_names_are_numbers() {
+    let json = run_json(&[
+        "--strategy",
+        "random",
+        "--cores",
+        "1*27",
+        "--requests",
+        "20000",
+    ]);
+    let shares = json["shares"].as_object().expect("an object");
+    assert!(shares.len() == 27 && shares.contains_key("w0") && shares.contains_key("w26"));
+}
