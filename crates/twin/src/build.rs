@@ -2,16 +2,20 @@
 
 mod pool;
 
-use crate::engine::{Class, Delay, Phase, Polls, Setup, SizeLaw, Source, TraceSizes};
+use crate::engine::WorkLeft;
+use crate::engine::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes};
 use crate::station::{Cap, Model};
 use schema::fault::{BALANCER, Fault, Timeline};
-use schema::problem::Problem;
+use schema::laws::arrivals::{self, Rates};
+use schema::laws::sizes::SizeLaw;
+use schema::problem::{Problem, Problems};
 use schema::scenario::{Arrivals, Discipline, Network, PollPhase, Scenario, Sizes, Span};
 use schema::schedule::{self, Due};
 use schema::workload::Workload;
 use std::sync::Arc;
 use strategies::Spec;
 use strategies::classes::Classes;
+use strategies::registry::Models;
 
 /// Mean size alone on a nominal core if nothing says otherwise, s.
 const MEAN_SERVICE_S: f64 = 0.1;
@@ -34,11 +38,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Works a scenario out, with the workload it names already read.
+    /// Works a scenario out, with the workload and the models it names already read.
     ///
     /// # Errors
     /// The first thing that cannot be, with its bound.
-    pub fn new(scenario: &Scenario, workload: Option<&Workload>) -> Result<Self, Problem> {
+    pub fn new(
+        scenario: &Scenario,
+        workload: Option<&Workload>,
+        models: Models,
+    ) -> Result<Self, Problems> {
         let spec = spec_of(scenario)?;
         let workers = pool::workers(scenario)?;
         check_pool(&spec, workers.len())?;
@@ -52,7 +60,7 @@ impl Plan {
         let requests = scenario.requests.or(listed).unwrap_or(REQUESTS);
         let warmup = scenario.warmup.unwrap_or(requests / 10);
         if warmup >= requests {
-            return Err(
+            return refuse(
                 Problem::new("warmup", warmup.to_string(), "nothing is left to measure")
                     .allowed(format!("0 to {}", requests - 1)),
             );
@@ -89,7 +97,8 @@ impl Plan {
                 .size_drift
                 .map(|d| ((d.at * requests as f64) as u64, d.factor)),
             warmup,
-            tell_work_left: tells_work_left(&spec),
+            work_left: work_left(&spec),
+            models,
             seed: scenario.seed.unwrap_or(1),
             workers,
         };
@@ -97,37 +106,52 @@ impl Plan {
     }
 }
 
-fn spec_of(scenario: &Scenario) -> Result<Spec, Problem> {
+/// The error of one finding.
+pub(crate) fn refuse<T>(problem: Problem) -> Result<T, Problems> {
+    Err(problem.into())
+}
+
+fn spec_of(scenario: &Scenario) -> Result<Spec, Problems> {
     let Some(text) = &scenario.strategy else {
-        return Err(Problem::new("strategy", "", "missing").next("name one, such as round-robin"));
+        return refuse(
+            Problem::new("strategy", "", "missing").next("name one, such as round-robin"),
+        );
     };
     let spec: Spec = text
         .parse()
-        .map_err(|e| Problem::new("strategy", "", format!("{e}")))?;
+        .map_err(|e| Problems::from(Problem::new("strategy", "", format!("{e}"))))?;
     Ok(spec)
 }
 
 /// What the strategy asks for must be there.
-fn check_pool(spec: &Spec, workers: usize) -> Result<(), Problem> {
+fn check_pool(spec: &Spec, workers: usize) -> Result<(), Problems> {
     let has_d = spec.entry().parameters.iter().any(|p| p.name == "d");
     let d = if has_d { spec.integer("d") } else { None };
     match d {
-        Some(d) if d > workers as u64 => Err(Problem::new(
-            "strategy",
-            spec.to_string(),
-            "d is above the number of workers",
-        )
-        .allowed(format!("1 to {workers}"))),
+        Some(d) if d > workers as u64 => refuse(
+            Problem::new(
+                "strategy",
+                spec.to_string(),
+                "d is above the number of workers",
+            )
+            .allowed(format!("1 to {workers}")),
+        ),
         _ => Ok(()),
     }
 }
 
-/// Whether the strategy's parameters ask workers for the work left of what they hold.
-fn tells_work_left(spec: &Spec) -> bool {
+/// What the strategy's parameters ask workers to tell of the work left of what they hold.
+fn work_left(spec: &Spec) -> WorkLeft {
     let says = |name: &str, word: &str| {
         spec.entry().parameters.iter().any(|p| p.name == name) && spec.is(name, word)
     };
-    says("reports", "work") || says("truth", "world")
+    if spec.needs_world() {
+        WorkLeft::World
+    } else if says("reports", "work") {
+        WorkLeft::Told
+    } else {
+        WorkLeft::Untold
+    }
 }
 
 /// The classes of requests, their sizes and the mean.
@@ -140,7 +164,7 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn new(scenario: &Scenario, workload: Option<&Workload>, mips: f64) -> Result<Self, Problem> {
+    fn new(scenario: &Scenario, workload: Option<&Workload>, mips: f64) -> Result<Self, Problems> {
         let mut numbers = Classes::default();
         let mut weights: Vec<f64> = Vec::new();
         let mut class = |id: &str, method: &str, url: &str, mean_work, share, weight: f64| {
@@ -161,7 +185,7 @@ impl Traffic {
         };
         let mut classes: Vec<Class> = match (workload, &scenario.apis[..]) {
             (Some(_), [_, ..]) => {
-                return Err(
+                return refuse(
                     Problem::new("apis", "", "both a workload and APIs are given")
                         .next("leave one out"),
                 );
@@ -202,7 +226,7 @@ impl Traffic {
         }
         match scenario.mean_service {
             Some(Span::Means(_)) => {
-                return Err(
+                return refuse(
                     Problem::new("mean_service", "", "cannot be given in itself")
                         .allowed("a time such as 100ms"),
                 );
@@ -210,20 +234,22 @@ impl Traffic {
             Some(Span::Seconds(s)) if scenario.apis.is_empty() && workload.is_none() => mean = s,
             Some(Span::Seconds(_)) => {
                 let what = "the workload or the APIs say it already";
-                return Err(Problem::new("mean_service", "", what).next("leave it out"));
+                return refuse(Problem::new("mean_service", "", what).next("leave it out"));
             }
             None => {}
         }
         let listed = workload.is_some() || !scenario.apis.is_empty();
         let (sizes, own_sizes) = match scenario.sizes {
             Some(Sizes::Workload) if !listed => {
-                return Err(Problem::new("sizes", "workload", "no workload is given")
-                    .next("name one, or choose exp, det, lognormal, h2 or pareto"));
+                return refuse(
+                    Problem::new("sizes", "workload", "no workload is given")
+                        .next("name one, or choose exp, det, lognormal, h2 or pareto"),
+                );
             }
             Some(Sizes::Workload) => (SizeLaw::Constant, TraceSizes::Own),
             None if workload.is_some() => (SizeLaw::Constant, TraceSizes::Own),
             None => (SizeLaw::Exponential, TraceSizes::Law),
-            Some(law) => (law_of(law), TraceSizes::Law),
+            Some(Sizes::Law(law)) => (law, TraceSizes::Law),
         };
         // Under a law of its own every request of a workload has the mean size.
         let same = workload.is_some() && own_sizes == TraceSizes::Law;
@@ -240,34 +266,24 @@ impl Traffic {
     }
 }
 
-fn law_of(sizes: Sizes) -> SizeLaw {
-    match sizes {
-        Sizes::Exp => SizeLaw::Exponential,
-        Sizes::Det | Sizes::Workload => SizeLaw::Constant,
-        Sizes::LogNormal { cv } => SizeLaw::LogNormal { cv },
-        Sizes::H2 { scv } => SizeLaw::H2 { scv },
-        Sizes::Pareto { a } => SizeLaw::Pareto { a },
-    }
-}
-
 fn source(
     scenario: &Scenario,
     workload: Option<&Workload>,
     traffic: &Traffic,
     capacity: f64,
-) -> Result<(Source, Option<f64>), Problem> {
+) -> Result<(Source, Option<f64>), Problems> {
     let mean = traffic.mean_work;
     let open =
         scenario.load.is_some() || scenario.rate_rps.is_some() || scenario.arrivals.is_some();
     if scenario.load.is_some() && scenario.rate_rps.is_some() {
-        return Err(
+        return refuse(
             Problem::new("rate_rps", "", "both a load and a rate are given").next("leave one out"),
         );
     }
     let closed = match (scenario.slots, scenario.users) {
         (Some(_), Some(_)) => {
-            return Err(
-                Problem::new("users", "", "both slots and users are given").next("leave one out")
+            return refuse(
+                Problem::new("users", "", "both slots and users are given").next("leave one out"),
             );
         }
         (Some(slots), None) => Some(Source::Slots {
@@ -293,7 +309,7 @@ fn source(
         ),
     ];
     if let Some((_, field, needs)) = stray.into_iter().find(|(stray, ..)| *stray) {
-        return Err(Problem::new(
+        return refuse(Problem::new(
             field,
             "",
             format!("means nothing without {needs}"),
@@ -302,18 +318,19 @@ fn source(
     if let Some(source) = closed {
         if open {
             let what = "a closed loop sets its own pace: load, rate and arrivals mean nothing";
-            return Err(Problem::new("load", "", what).next("leave it out"));
+            return refuse(Problem::new("load", "", what).next("leave it out"));
         }
         return Ok((source, None));
     }
-    let of_rate = |rate_rps: f64| rate_rps * mean / capacity;
-    let natural = workload.map(|w| natural_rate(w));
+    // A load that was given is told as it was given, not as it comes back from the rate.
+    let of_rate = |rate_rps: f64| scenario.load.unwrap_or(rate_rps * mean / capacity);
+    let natural = workload.map(natural_rate);
     let rate_rps = match (scenario.load, scenario.rate_rps) {
         (Some(load), _) => load * capacity / mean,
         (None, Some(rate)) => rate,
         (None, None) => natural.unwrap_or(LOAD * capacity / mean),
     };
-    let gaps = match (scenario.arrivals, workload) {
+    let gaps = match (&scenario.arrivals, workload) {
         (None | Some(Arrivals::Workload), Some(workload)) => {
             let due: Arc<[Due]> = schedule::expand(workload).into();
             let stretch = natural.unwrap_or(rate_rps) / rate_rps;
@@ -325,14 +342,47 @@ fn source(
             return Ok((source, Some(of_rate(rate_rps))));
         }
         (Some(Arrivals::Workload), None) => {
-            return Err(Problem::new("arrivals", "workload", "no workload is given")
-                .next("name one, or choose poisson or constant"));
+            return refuse(
+                Problem::new("arrivals", "workload", "no workload is given")
+                    .next("name one, or choose poisson or constant"),
+            );
         }
         (None | Some(Arrivals::Poisson), _) => SizeLaw::Exponential,
         (Some(Arrivals::Constant), _) => SizeLaw::Constant,
-        (Some(Arrivals::Renewal(law)), _) => law_of(law),
+        (Some(Arrivals::Renewal(law)), _) => *law,
+        (Some(Arrivals::Process(text)), _) => {
+            let process = process(scenario, text, capacity / mean, rate_rps)?;
+            let requests = scenario.requests.unwrap_or(REQUESTS);
+            let rate_rps = 1e3 * requests as f64 / process.span_ms(requests);
+            return Ok((Source::Process(process), Some(of_rate(rate_rps))));
+        }
     };
     Ok((Source::Open { gaps, rate_rps }, Some(of_rate(rate_rps))))
+}
+
+/// A process spelled with its rate, or with that of the load.
+fn process(
+    scenario: &Scenario,
+    text: &str,
+    full_rps: f64,
+    rate_rps: f64,
+) -> Result<arrivals::Arrivals, Problems> {
+    let parse = |default_rps| {
+        let rates = Rates {
+            full_rps: Some(full_rps),
+            default_rps,
+        };
+        arrivals::Arrivals::parse(text, rates)
+    };
+    let stated = scenario.load.is_some() || scenario.rate_rps.is_some();
+    match parse(None) {
+        Ok(_) if stated => {
+            let what = "the arrivals say their rate themselves";
+            refuse(Problem::new("load", "", what).next("leave out one of the two"))
+        }
+        Ok(process) => Ok(process),
+        Err(_) => parse(Some(rate_rps)).map_err(|what| Problem::new("arrivals", text, what).into()),
+    }
 }
 
 /// The rate at which a workload's own schedule comes, requests per second.
@@ -349,7 +399,7 @@ fn model(
     traffic: &Traffic,
     workers: &[crate::engine::WorkerSetup],
     mean: f64,
-) -> Result<Model, Problem> {
+) -> Result<Model, Problems> {
     let most = workers.iter().map(|w| w.cores).fold(0.0, f64::max);
     Ok(match scenario.discipline.unwrap_or(Discipline::Ps) {
         Discipline::Ps => Model::Ps,
@@ -361,8 +411,10 @@ fn model(
             let host_cores = host_cores.unwrap_or(most.ceil() + 1.0);
             if host_cores < most {
                 let what = "a host has at least the cores of its largest worker";
-                return Err(Problem::new("discipline", host_cores.to_string(), what)
-                    .allowed(format!("{most} or more")));
+                return refuse(
+                    Problem::new("discipline", host_cores.to_string(), what)
+                        .allowed(format!("{most} or more")),
+                );
             }
             Model::Quota {
                 period: period.seconds(mean),
@@ -381,7 +433,7 @@ fn model(
 fn check_faults(
     timeline: Option<&Timeline>,
     workers: &[crate::engine::WorkerSetup],
-) -> Result<(), Problem> {
+) -> Result<(), Problems> {
     for (i, event) in timeline.iter().flat_map(|t| t.events.iter().enumerate()) {
         let field = |part: &str| format!("faults.events[{i}].{part}");
         let of_balancer = matches!(
@@ -392,18 +444,20 @@ fn check_faults(
         if event.on == BALANCER {
             if !of_balancer && event.fault != Fault::Freeze {
                 let what = format!("{word} on the balancer cannot be simulated");
-                return Err(Problem::new(field("fault"), "", what)
-                    .allowed("freeze, poll_loss, poll_delay, connect_delay"));
+                return refuse(
+                    Problem::new(field("fault"), "", what)
+                        .allowed("freeze, poll_loss, poll_delay, connect_delay"),
+                );
             }
         } else if !workers.iter().any(|w| w.name == event.on) {
             let names: Vec<&str> = workers.iter().take(30).map(|w| w.name.as_str()).collect();
-            return Err(
+            return refuse(
                 Problem::new(field("on"), event.on.clone(), "no such target")
                     .allowed(format!("{BALANCER}, {}", names.join(", "))),
             );
         } else if of_balancer {
             let what = format!("{word} is a fault of the balancer");
-            return Err(Problem::new(field("on"), event.on.clone(), what).allowed(BALANCER));
+            return refuse(Problem::new(field("on"), event.on.clone(), what).allowed(BALANCER));
         }
     }
     Ok(())

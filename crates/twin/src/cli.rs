@@ -114,10 +114,12 @@ scenario_flags! {
     /// Arrivals per second, instead of a load
     #[arg(long = "rate", value_name = "RPS", allow_hyphen_values = true)]
     rate: "rate_rps",
-    /// Law of the gaps: poisson (default), constant, lognormal[:CV], h2:SCV, pareto:A, workload
+    /// Arrivals: poisson (default), constant, workload, a law of the gaps such as h2:SCV, or what the
+    /// request generator spells: gamma:CV, sine:AMPLITUDE:PERIOD, ramp:FROM:TO:OVER, poisson:60%
     #[arg(long, value_name = "LAW")]
     arrivals: "arrivals",
-    /// Law of the sizes: exp (default), det, lognormal[:CV], h2:SCV, pareto:A, workload
+    /// Law of the sizes: exp (default), det, lognormal[:CV], h2:SCV, pareto:A, bimodal:RATIO:SHARE,
+    /// workload
     #[arg(long, value_name = "LAW")]
     sizes: "sizes",
     /// How workers share their cores: ps (default), fcfs, quota[:PERIOD[:HOST_CORES]], quantum:STEP,

@@ -28,8 +28,7 @@ mod watch;
 mod worker;
 
 pub use invariants::Broken;
-pub use setup::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes, WorkerSetup};
-pub use sizes::SizeLaw;
+pub use setup::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes, WorkLeft, WorkerSetup};
 pub use watch::{Done, Fate, Picked, Watch};
 
 use crate::station::{Fcfs, Grid, Model, Ps, Quota, Station, Weighted};
@@ -116,6 +115,7 @@ struct Needs {
     reports: bool,
     service_time: bool,
     work_left: bool,
+    world: bool,
     key: bool,
     cost: bool,
 }
@@ -132,9 +132,16 @@ impl Needs {
             piggyback,
             docker,
             probes,
-            reports: polls || reads(Read::Poll) || piggyback || probes || docker || asks,
+            reports: polls
+                || reads(Read::Poll)
+                || piggyback
+                || probes
+                || docker
+                || asks
+                || setup.work_left != WorkLeft::Untold,
             service_time: reads(Read::Latency) || watched,
-            work_left: setup.tell_work_left,
+            work_left: setup.work_left != WorkLeft::Untold,
+            world: setup.work_left == WorkLeft::World,
             key: spec.entry().needs_key,
             cost: spec.entry().needs_cost,
         }

@@ -120,8 +120,10 @@ impl Watch for Files<'_> {
             seed: options.seed,
             started_unix_ns: 0,
             poll_interval_ns: options.context.poll_interval_ns,
+            mi_per_ms: Some(options.context.mi_per_ms),
             protection: "plain".into(),
             slow_start_ns: options.slow_start_ns,
+            rules: options.rules,
             members: dispatcher.members(),
         };
         self.log(balancer, &start);
@@ -174,6 +176,7 @@ impl Watch for Files<'_> {
             tried: Vec::new(),
             cost_mi: request.cost_mi,
             backend: picked.dispatch.map(|d| d.backend.0),
+            mark: picked.dispatch.and_then(|d| d.mark),
             candidates,
             pick_ns: 0,
         };

@@ -8,6 +8,7 @@ pub mod build;
 pub mod cli;
 pub mod engine;
 pub mod files;
+pub mod models;
 pub mod run;
 pub mod station;
 pub mod sum;

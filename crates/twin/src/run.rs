@@ -2,14 +2,14 @@
 
 mod print;
 
-use crate::build::Plan;
+use crate::build::{Plan, refuse};
 use crate::cli::{Run, ScenarioFlags};
 use crate::engine::{self, Source};
 use crate::files::Files;
 use crate::tally::{Outcome, Verdict};
 use anyhow::Context;
 use schema::fault::Timeline;
-use schema::problem::Problem;
+use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
 use schema::workload::Workload;
 use std::fs;
@@ -27,7 +27,11 @@ const LONGER_BY: u64 = 4;
 pub fn run(arguments: &Run) -> anyhow::Result<()> {
     let scenario = scenario_of(&arguments.scenario)?;
     let workload = workload_of(&scenario)?;
-    let plan = Plan::new(&scenario, workload.as_ref())?;
+    let plan = Plan::new(
+        &scenario,
+        workload.as_ref(),
+        crate::models::load(&scenario.model)?,
+    )?;
     let (plan, outcome) = simulate(plan, arguments)?;
     if arguments.json {
         println!(
@@ -114,7 +118,7 @@ fn simulate(mut plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> 
 }
 
 /// A fault that outlasts a listed schedule is a mistake in one of the two.
-fn check_trace_end(plan: &Plan) -> Result<(), Problem> {
+fn check_trace_end(plan: &Plan) -> Result<(), Problems> {
     let (Some(timeline), Source::Trace { due, stretch, .. }) =
         (&plan.setup.faults, &plan.setup.source)
     else {
@@ -126,12 +130,14 @@ fn check_trace_end(plan: &Plan) -> Result<(), Problem> {
         let end = event.end().unwrap_or(event.at).as_secs_f64();
         if end > last_s {
             let field = format!("faults.events[{i}]");
-            return Err(Problem::new(
-                field,
-                format!("{end} s"),
-                "ends after the last request is due",
-            )
-            .allowed(format!("up to {last_s:.3} s")));
+            return refuse(
+                Problem::new(
+                    field,
+                    format!("{end} s"),
+                    "ends after the last request is due",
+                )
+                .allowed(format!("up to {last_s:.3} s")),
+            );
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The fields that are one text: their names, their bounds, how each is set.
 
 use super::{MAX_REQUESTS, MAX_WORKERS, Scenario, Span};
-use crate::problem::Problem;
+use crate::problem::{Problem, Problems};
 use std::str::FromStr;
 
 /// Largest list element, repetition included.
@@ -50,9 +50,11 @@ impl Scenario {
     ///
     /// # Panics
     /// If there is no such field: a mistake of the caller.
-    pub fn set(&mut self, name: &str, source: &str, text: &str) -> Result<(), Problem> {
-        let problem = |what: String| Problem::new(source, text, what);
-        let bad = |(what, allowed): (String, String)| problem(what).allowed(allowed);
+    pub fn set(&mut self, name: &str, source: &str, text: &str) -> Result<(), Problems> {
+        let problem = |what: String| Problems::from(Problem::new(source, text, what));
+        let bad = |(what, allowed): (String, String)| {
+            Problems::from(Problem::new(source, text, what).allowed(allowed))
+        };
         let number = |min: f64, max: f64| number(text, min, max).map_err(bad);
         let whole = |min: u64, max: u64| whole(text, min, max).map_err(bad);
         let list = || list(text, &LIST).map_err(bad);

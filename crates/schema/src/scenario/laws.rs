@@ -1,6 +1,8 @@
 //! The words of a scenario that carry numbers: `h2:10`, `quota:100ms:8`, `2S`.
 
 use crate::duration;
+use crate::laws::arrivals::{self, Rates};
+use crate::laws::sizes::SizeLaw;
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,25 +57,8 @@ impl fmt::Display for Span {
 /// Law of the sizes; every law has the scenario's mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sizes {
-    /// Exponential.
-    Exp,
-    /// All equal.
-    Det,
-    /// Log-normal.
-    LogNormal {
-        /// Standard deviation over mean.
-        cv: f64,
-    },
-    /// Two exponential branches.
-    H2 {
-        /// Squared coefficient of variation.
-        scv: f64,
-    },
-    /// Pareto.
-    Pareto {
-        /// Tail index.
-        a: f64,
-    },
+    /// This one.
+    Law(SizeLaw),
     /// Those of the workload, or of each class.
     Workload,
 }
@@ -82,38 +67,24 @@ impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (word, number) = split(text);
-        Ok(match word {
-            "exp" => bare(number, Self::Exp)?,
-            "det" => bare(number, Self::Det)?,
-            "workload" => bare(number, Self::Workload)?,
-            "lognormal" => Self::LogNormal {
-                cv: value(number, Some(0.25), "coefficient of variation", 1e-6, 100.0)?,
-            },
-            "h2" => Self::H2 {
-                scv: value(number, None, "squared coefficient of variation", 1.0, 1e4)?,
-            },
-            "pareto" => Self::Pareto {
-                a: value(number, None, "tail index", 1.01, 1e3)?,
-            },
-            _ => {
-                return Err(unknown(
-                    "exp, det, lognormal[:CV], h2:SCV, pareto:A, workload",
-                ));
-            }
-        })
+        match text {
+            "workload" => Ok(Self::Workload),
+            _ => SizeLaw::parse(text).map(Self::Law),
+        }
     }
 }
 
-/// Law of the gaps.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// When requests come.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// Exponential gaps.
     Poisson,
     /// Equal gaps.
     Constant,
     /// Independent gaps of this law.
-    Renewal(Sizes),
+    Renewal(SizeLaw),
+    /// A process as the request generator spells it.
+    Process(String),
     /// Those of the workload.
     Workload,
 }
@@ -122,23 +93,21 @@ impl FromStr for Arrivals {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = "poisson, constant, lognormal[:CV], h2:SCV, pareto:A, workload";
         match text {
-            "poisson" => Ok(Self::Poisson),
-            "constant" => Ok(Self::Constant),
-            "workload" => Ok(Self::Workload),
-            _ => match text.parse()? {
-                Sizes::Exp | Sizes::Det | Sizes::Workload => Err(unknown(known)),
-                law => Ok(Self::Renewal(law)),
-            },
+            "poisson" => return Ok(Self::Poisson),
+            "constant" => return Ok(Self::Constant),
+            "workload" => return Ok(Self::Workload),
+            _ => {}
         }
-        .map_err(|e: String| {
-            if e.starts_with("unknown") {
-                unknown(known)
-            } else {
-                e
-            }
-        })
+        if let Ok(law) = SizeLaw::parse(text) {
+            return Ok(Self::Renewal(law));
+        }
+        // Rates in percent and rates left out are known only when the workers are.
+        let some = Rates {
+            full_rps: Some(100.0),
+            default_rps: Some(100.0),
+        };
+        arrivals::Arrivals::parse(text, some).map(|_| Self::Process(text.into()))
     }
 }
 

@@ -94,9 +94,10 @@ impl<'a> Reader<'a> {
                 self.findings.push(problem);
                 continue;
             };
-            if let Err(found) = scenario.set(name, name, &text) {
-                let problem = self.document.problem(&node, found.what);
-                self.findings.push(problem.allowed(found.allowed));
+            let found = scenario.set(name, name, &text).err();
+            for found in found.iter().flat_map(Problems::list) {
+                let problem = self.document.problem(&node, found.what.clone());
+                self.findings.push(problem.allowed(found.allowed.clone()));
             }
         }
         if let Some(node) = object.field("apis") {

@@ -1,4 +1,5 @@
 use super::{Arrivals, Discipline, Scenario, Sizes, Span};
+use crate::laws::sizes::SizeLaw;
 
 #[test]
 fn a_file_says_what_flags_say_in_the_same_words() {
@@ -9,8 +10,9 @@ fn a_file_says_what_flags_say_in_the_same_words() {
     let scenario = Scenario::parse("s.json", text).expect("good");
     assert_eq!(scenario.cores, Some(vec![4.0, 3.0, 2.0]));
     assert_eq!(scenario.speeds, Some(vec![1.0; 3]));
-    assert_eq!(scenario.sizes, Some(Sizes::H2 { scv: 10.0 }));
-    let gaps = Sizes::LogNormal { cv: 2.0 };
+    let sizes = SizeLaw::hyperexponential(10.0);
+    assert_eq!(scenario.sizes, Some(Sizes::Law(sizes)));
+    let gaps = SizeLaw::log_normal(2.0);
     assert_eq!(scenario.arrivals, Some(Arrivals::Renewal(gaps)));
     let quota = Discipline::Quota {
         period: Span::Means(2.0),
@@ -44,12 +46,9 @@ fn what_is_wrong_is_named_with_its_place_and_bound() {
             "load: 0: out of range (allowed: 0.0001 to 100)",
         ),
         (r#"{"poll":"0ms"}"#, "must be above 0"),
-        (r#"{"sizes":"h2:0.5"}"#, "(allowed: 1 to 10000)"),
-        (r#"{"sizes":"gaussian"}"#, "unknown word (allowed: exp, det"),
-        (
-            r#"{"arrivals":"det"}"#,
-            "unknown word (allowed: poisson, constant",
-        ),
+        (r#"{"sizes":"h2:0.5"}"#, "1 to 1000"),
+        (r#"{"sizes":"gaussian"}"#, "h2:SCV"),
+        (r#"{"arrivals":"gama:3"}"#, "did you mean \"gamma\"?"),
         (
             r#"{"requests":0}"#,
             "requests: 0: out of range (allowed: 1 to 1000000000000)",

@@ -1,7 +1,8 @@
 //! The workers of a scenario: names, weights, memory where nothing is said of them.
 
+use super::refuse;
 use crate::engine::WorkerSetup;
-use schema::problem::Problem;
+use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
 
 /// Workers if nothing says otherwise.
@@ -10,7 +11,7 @@ const MEMORY_GB_PER_CORE: f64 = 3.0;
 const MAX_WEIGHT: f64 = 65_535.0;
 
 /// In position order.
-pub(super) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problem> {
+pub(super) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems> {
     let cores = scenario.cores.clone().unwrap_or(CORES.to_vec());
     let n = cores.len();
     let speeds = each(&scenario.speeds, n, "speeds")?.unwrap_or(vec![1.0; n]);
@@ -35,23 +36,25 @@ pub(super) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problem> 
 }
 
 /// One value for all, or one for each.
-fn each(list: &Option<Vec<f64>>, n: usize, field: &str) -> Result<Option<Vec<f64>>, Problem> {
+fn each(list: &Option<Vec<f64>>, n: usize, field: &str) -> Result<Option<Vec<f64>>, Problems> {
     match list {
         None => Ok(None),
         Some(one) if one.len() == 1 => Ok(Some(vec![one[0]; n])),
         Some(many) if many.len() == n => Ok(Some(many.clone())),
         Some(many) => {
             let what = format!("{} values for {n} workers", many.len());
-            Err(Problem::new(field, "", what).allowed(format!("1 or {n}")))
+            refuse(Problem::new(field, "", what).allowed(format!("1 or {n}")))
         }
     }
 }
 
-fn whole(weights: &[f64]) -> Result<Vec<u32>, Problem> {
+fn whole(weights: &[f64]) -> Result<Vec<u32>, Problems> {
     let good = |w: &f64| w.fract() == 0.0 && (1.0..=MAX_WEIGHT).contains(w);
     if let Some(bad) = weights.iter().find(|w| !good(w)) {
-        return Err(Problem::new("weights", bad.to_string(), "no weight")
-            .allowed("whole numbers from 1 to 65535"));
+        return refuse(
+            Problem::new("weights", bad.to_string(), "no weight")
+                .allowed("whole numbers from 1 to 65535"),
+        );
     }
     Ok(weights.iter().map(|w| *w as u32).collect())
 }

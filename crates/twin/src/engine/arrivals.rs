@@ -2,9 +2,10 @@
 
 use super::agenda::{Agenda, Event, Rank};
 use super::setup::{Setup, Source};
-use super::sizes::Sampler;
 use crate::tally::Actions;
 use rand_chacha::ChaCha8Rng;
+use schema::laws::sizes::SizeLaw;
+use schema::laws::times::Times;
 use schema::rng::{Purpose, below, exponential, stream};
 use schema::schedule::{Due, mean_gap_ns};
 use std::sync::Arc;
@@ -23,10 +24,11 @@ struct Caller {
 #[derive(Debug)]
 enum Kind {
     Open {
-        sampler: Sampler,
+        law: SizeLaw,
         rng: ChaCha8Rng,
         mean_gap: f64,
     },
+    Process(Box<Times<ChaCha8Rng>>),
     Trace {
         due: Arc<[Due]>,
         stretch: f64,
@@ -65,10 +67,11 @@ impl Arrivals {
         let rng = stream(setup.seed, Purpose::Arrivals, 0, 0);
         let kind = match &setup.source {
             Source::Open { gaps, rate_rps } => Kind::Open {
-                sampler: Sampler::new(gaps),
+                law: *gaps,
                 rng,
                 mean_gap: 1.0 / rate_rps,
             },
+            Source::Process(process) => Kind::Process(Box::new(process.times(rng))),
             Source::Trace { due, stretch, .. } => {
                 let last = due.last().map_or(0, |d| d.intended_ns) as f64;
                 Kind::Trace {
@@ -99,16 +102,17 @@ impl Arrivals {
             to_come: setup.requests,
             warm_from: setup.warmup,
         };
-        arrivals.next = match &arrivals.kind {
+        arrivals.next = match &mut arrivals.kind {
             // A constant process begins at time 0, as schedules do; a random one with a gap.
             Kind::Open {
-                sampler: Sampler::Constant,
+                law: SizeLaw::Constant,
                 ..
             } => 0.0,
-            Kind::Open { .. } => arrivals.gap(),
+            Kind::Open { law, rng, mean_gap } => law.draw(rng) * *mean_gap,
+            Kind::Process(times) => times.next_ns() * 1e-9,
             Kind::Trace { due, stretch, .. } => due
                 .first()
-                .map_or(f64::INFINITY, |d| d.intended_ns as f64 * 1e-9 * stretch),
+                .map_or(f64::INFINITY, |d| d.intended_ns as f64 * 1e-9 * *stretch),
             Kind::Users { .. } | Kind::Slots { .. } => f64::INFINITY,
         };
         if setup.requests == 0 {
@@ -123,26 +127,16 @@ impl Arrivals {
         self.next
     }
 
-    #[inline]
-    fn gap(&mut self) -> f64 {
-        match &mut self.kind {
-            Kind::Open {
-                sampler,
-                rng,
-                mean_gap,
-            } => sampler.draw(rng) * *mean_gap,
-            _ => f64::INFINITY,
-        }
-    }
-
     /// Takes the arrival that is due; tells what a trace says of it.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Due> {
         self.to_come -= 1;
-        if let Kind::Open { .. } = self.kind {
-            self.next += self.gap();
+        let mut due = None;
+        match &mut self.kind {
+            Kind::Open { law, rng, mean_gap } => self.next += law.draw(rng) * *mean_gap,
+            Kind::Process(times) => self.next = times.next_ns() * 1e-9,
+            _ => due = self.take_listed(),
         }
-        let due = self.take_listed();
         if self.to_come == 0 {
             self.next = f64::INFINITY;
         }
@@ -184,7 +178,7 @@ impl Arrivals {
                     self.call_next(0.0, agenda);
                 }
             }
-            Kind::Open { .. } | Kind::Trace { .. } => {}
+            Kind::Open { .. } | Kind::Process(_) | Kind::Trace { .. } => {}
         }
     }
 
@@ -208,7 +202,7 @@ impl Arrivals {
     /// A caller's call ended; plans what follows.
     pub(super) fn ended(&mut self, caller: u32, good: bool, now: f64, agenda: &mut Agenda) {
         match &mut self.kind {
-            Kind::Open { .. } | Kind::Trace { .. } => {}
+            Kind::Open { .. } | Kind::Process(_) | Kind::Trace { .. } => {}
             Kind::Users { think, rng, .. } => {
                 let at = now + exponential(rng) * *think;
                 agenda.plan(at, Rank::Arrival, 0, Event::Call { caller });

@@ -166,13 +166,17 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         self.asks.free_boards.push(board);
     }
 
-    /// With a poll interval of zero every pick sees the live counts.
-    pub(super) fn look_at_all(&mut self, balancer: u32) {
+    /// Every worker's state as of now, right before a pick: the board of a poll interval of zero, or
+    /// the whole truth that an oracle asks for.
+    pub(super) fn look_at_all(&mut self, balancer: u32, source: Source) {
         for worker in 0..self.workers.len() as u32 {
             let now = self.time();
             let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
             let mark = dispatcher.mark_poll(now, BackendId(worker));
-            if let Some(report) = self.report_of(worker, Source::Poll) {
+            if let Some(mut report) = self.report_of(worker, source) {
+                if self.needs.world {
+                    report.speed = Some(self.workers[worker as usize].speed_now());
+                }
                 self.take_in(balancer, worker, mark, report);
             }
         }
@@ -339,7 +343,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     fn report_of(&mut self, worker: u32, source: Source) -> Option<Report> {
         let now = self.now;
         let at = &mut self.workers[worker as usize];
-        if source != Source::Docker && source != Source::Piggyback && !at.health.tells() {
+        let asked = matches!(source, Source::Poll | Source::Probe);
+        if asked && !at.health.tells() && !self.needs.world {
             return None;
         }
         at.pass(now);

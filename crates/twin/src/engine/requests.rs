@@ -90,8 +90,10 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
 
     #[inline]
     pub(super) fn pick(&mut self, slot: u32) {
-        if self.setup.polls.interval == 0.0 && self.needs.reports {
-            self.look_at_all(self.slots[slot].balancer);
+        if self.needs.world {
+            self.look_at_all(self.slots[slot].balancer, schema::report::Source::Probe);
+        } else if self.setup.polls.interval == 0.0 && self.needs.reports {
+            self.look_at_all(self.slots[slot].balancer, schema::report::Source::Poll);
         }
         let now = self.time();
         let Slot {
@@ -106,7 +108,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             method: &class.method,
             url: &class.url,
             class: class.number,
-            cost_mi: self.needs.cost.then(|| work * self.setup.mips_per_core),
+            cost_mi: self.needs.cost.then_some(work * self.setup.mips_per_core),
             ..Request::default()
         };
         let mut number = String::new();
@@ -269,7 +271,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             Ending::Refused => (Status::Refused, None, Fate::Refused),
         };
         let told = self.needs.service_time && at.ending == Ending::Ok;
-        let service_time_ns = told.then(|| ((at.left - at.started) * 1e9) as u64);
+        let service_time_ns = told.then_some(((at.left - at.started) * 1e9) as u64);
         let answer = Answer {
             http_status,
             service_time_ns,

@@ -1,10 +1,12 @@
 //! What is simulated, apart from the strategy. Made by the front end, which checks the bounds.
 
-use super::sizes::SizeLaw;
 use crate::station::{Model, Shape};
 use schema::fault::Timeline;
+use schema::laws::arrivals::Arrivals;
+use schema::laws::sizes::SizeLaw;
 use schema::schedule::Due;
 use std::sync::Arc;
+use strategies::registry::Models;
 use strategies::{Context, NewBackend, Options};
 
 /// Everything of a run but its strategy.
@@ -45,8 +47,10 @@ pub struct Setup {
     pub size_drift: Option<(u64, f64)>,
     /// Requests left out of statistics at the beginning.
     pub warmup: u64,
-    /// Workers tell the work left of what they hold.
-    pub tell_work_left: bool,
+    /// What workers tell of the work left of what they hold.
+    pub work_left: WorkLeft,
+    /// Latency models that strategies may read.
+    pub models: Models,
     /// Root of every random stream.
     pub seed: u64,
 }
@@ -95,6 +99,8 @@ pub enum Source {
         /// Mean rate, requests per second.
         rate_rps: f64,
     },
+    /// A process with a rate of its own.
+    Process(Arrivals),
     /// Due times, classes and sizes as listed, again and again if more are wanted.
     Trace {
         /// The list.
@@ -149,6 +155,17 @@ pub enum Phase {
     Spread,
 }
 
+/// What workers tell of the work left of what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkLeft {
+    /// Nothing.
+    Untold,
+    /// In every report.
+    Told,
+    /// All of it, and the true speed, right before each pick.
+    World,
+}
+
 /// A delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
@@ -195,6 +212,7 @@ impl Setup {
             context: Context {
                 poll_interval_ns: ((self.polls.interval * 1e9) as u64).max(1),
                 mi_per_ms: self.mips_per_core / 1e3,
+                models: self.models.clone(),
             },
             ..Options::default()
         }

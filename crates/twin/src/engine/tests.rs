@@ -8,11 +8,14 @@ mod spoiled;
 pub(super) use spoiled::spoil;
 
 use super::{
-    Class, Delay, Done, Path, Phase, Polls, Setup, SizeLaw, Source, Watch, WorkerSetup, run, run_by,
+    Class, Delay, Done, Path, Phase, Polls, Setup, Source, Watch, WorkLeft, WorkerSetup, run,
+    run_by,
 };
 use crate::station::Model;
 use crate::tally::Outcome;
+use schema::laws::sizes::SizeLaw;
 use strategies::Spec;
+use strategies::registry::Models;
 
 /// Keeps every finished request.
 #[derive(Debug, Default, PartialEq)]
@@ -70,7 +73,8 @@ fn setup(load: f64, requests: u64) -> Setup {
         speed_drift: None,
         size_drift: None,
         warmup: requests / 10,
-        tell_work_left: false,
+        work_left: WorkLeft::Untold,
+        models: Models::default(),
         seed: 7,
     }
 }

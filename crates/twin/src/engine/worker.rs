@@ -135,6 +135,11 @@ impl<S: Station> Worker<S> {
         self.capacity_before + self.cores * self.speed_now * (now - self.capacity_from)
     }
 
+    /// Its present speed, 1 = nominal.
+    pub(super) fn speed_now(&self) -> f64 {
+        self.speed_now
+    }
+
     /// Requests it holds.
     pub(super) fn held(&self) -> u32 {
         self.station.present() + self.aside

@@ -4,7 +4,7 @@ use crate::{stderr, stdout, twin};
 
 #[test]
 fn impossible_parameters_are_refused_with_the_bound() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["--poll", "0ms"], "must be above 0"),
         (&["--cores", "0"], "0.001 to 1000000"),
         (&["--cores", "4,x"], "such as 4,3,2"),
@@ -14,7 +14,7 @@ fn impossible_parameters_are_refused_with_the_bound() {
         (&["--balancers", "0"], "1 to 1000"),
         (&["--speeds", "1,2"], "(allowed: 1 or 3)"),
         (&["--weights", "1.5"], "whole numbers from 1 to 65535"),
-        (&["--sizes", "h2:0.5"], "1 to 10000"),
+        (&["--sizes", "h2:0.5"], "1 to 1000"),
         (&["--sizes", "workload"], "no workload is given"),
         (&["--users", "3", "--load", "0.5"], "closed loop"),
         (&["--slots", "3", "--users", "3"], "both slots and users"),
@@ -23,6 +23,11 @@ fn impossible_parameters_are_refused_with_the_bound() {
         (&["--warmup", "1000000"], "0 to 999999"),
         (&["--discipline", "quota:100ms:3"], "4 or more"),
         (&["--fetch-delay", "5"], "no unit"),
+        (
+            &["--arrivals", "poisson:60%", "--load", "0.5"],
+            "leave out one of the two",
+        ),
+        (&["--model", "/no/such/file"], "No such file"),
         (
             &["--workload", "/no/such/file"],
             "cannot read /no/such/file",

@@ -4,7 +4,7 @@ use crate::{stderr, twin, workloads};
 use schema::event::Event;
 use schema::row::COLUMNS;
 use std::fs;
-use strategies::registry::ENTRIES;
+use strategies::registry::{ENTRIES, Models};
 use strategies::replay::replay;
 
 fn events(path: &std::path::Path) -> Vec<Event> {
@@ -19,7 +19,7 @@ fn every_pick_of_every_strategy_comes_out_again_when_the_log_is_replayed() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("events.jsonl");
     let workload = workloads().join("quick.json");
-    for entry in ENTRIES.iter().filter(|e| !e.needs_model) {
+    for entry in ENTRIES.iter().filter(|e| e.model.is_none()) {
         let output = twin(&[
             "run",
             "--strategy",
@@ -44,7 +44,8 @@ fn every_pick_of_every_strategy_comes_out_again_when_the_log_is_replayed() {
             stderr(&output)
         );
         for file in ["events.jsonl", "events-1.jsonl"] {
-            let verdict = replay(events(&folder.path().join(file))).expect("a log");
+            let verdict =
+                replay(events(&folder.path().join(file)), &Models::default()).expect("a log");
             assert!(verdict.picks > 300, "{}", entry.name);
             assert_eq!(
                 verdict.equal, verdict.picks,

@@ -183,3 +183,29 @@ fn beyond_26_workers_names_are_numbers() {
     let shares = json["shares"].as_object().expect("an object");
     assert!(shares.len() == 27 && shares.contains_key("w0") && shares.contains_key("w26"));
 }
+
+#[test]
+fn arrivals_as_the_request_generator_spells_them_have_their_rate() {
+    for (arrivals, load) in [("gamma:3", "0.5"), ("sine:0.5:60s", "0.5")] {
+        let flags = [
+            "--strategy",
+            "p2c",
+            "--arrivals",
+            arrivals,
+            "--load",
+            load,
+            "--requests",
+            "50000",
+        ];
+        assert_eq!(run_json(&flags)["load"].to_string(), load, "{arrivals}");
+    }
+    let json = run_json(&[
+        "--strategy",
+        "p2c",
+        "--arrivals",
+        "poisson:60%",
+        "--requests",
+        "50000",
+    ]);
+    assert!((json["load"].as_f64().expect("a number") - 0.6).abs() < 1e-9);
+}

@@ -1,8 +1,9 @@
 //! Faults do what the timeline says, to whom and when.
 
-use super::super::{Done, Fate, Path, Setup, SizeLaw, Source};
+use super::super::{Done, Fate, Path, Setup, Source};
 use super::{record, setup};
 use schema::fault::Timeline;
+use schema::laws::sizes::SizeLaw;
 
 fn broken(event: &str) -> Setup {
     let mut setup = setup(0.5, 2_000);

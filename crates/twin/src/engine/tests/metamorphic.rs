@@ -1,8 +1,9 @@
 //! What a change of units, order or representation must leave alone.
 
-use super::super::{Delay, Path, Setup, SizeLaw, Source};
+use super::super::{Delay, Path, Setup, Source};
 use super::{outcome, record, setup};
 use crate::station::Model;
+use schema::laws::sizes::SizeLaw;
 
 /// All times and sizes multiplied.
 fn scaled(setup: &Setup, by: f64) -> Setup {

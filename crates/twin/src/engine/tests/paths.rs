@@ -1,10 +1,11 @@
 //! Handling at once what is next anyway gives what the queue gives, bit for bit.
 
-use super::super::{Delay, Path, Phase, Setup, SizeLaw, Source};
+use super::super::{Delay, Path, Phase, Setup, Source};
 use super::{class, record, setup};
 use crate::station::{Cap, Model};
 use proptest::prelude::*;
 use schema::fault::Timeline;
+use schema::laws::sizes::SizeLaw;
 
 fn both(setup: &Setup, strategy: &str) {
     let inline = record(setup, strategy, Path::Inline);
@@ -41,7 +42,7 @@ proptest! {
         ],
         // Constant gaps and sizes make many events simultaneous.
         gaps in prop_oneof![Just(SizeLaw::Exponential), Just(SizeLaw::Constant)],
-        sizes in prop_oneof![Just(SizeLaw::Constant), Just(SizeLaw::H2 { scv: 4.0 })],
+        sizes in prop_oneof![Just(SizeLaw::Constant), Just(SizeLaw::hyperexponential(4.0))],
         balancers in 1_u32..4,
         spread: bool,
         fetch in prop_oneof![Just(0.0), Just(0.25)],
