@@ -64,7 +64,7 @@ fn what_is_wrong_is_named_with_its_place_and_bound() {
         ),
         (
             "{\"faults\":{\"version\":1,\"events\":[\n{\"at\":\"1s\",\"on\":\"a\",\"fault\":\"fly\",\"for\":\"1s\"}]}}",
-            "s.json:2:31: faults.events[0].fault: \"fly\": unknown fault",
+            "s.json:2:29: faults.events[0].fault: \"fly\": unknown fault",
         ),
     ];
     for (text, expected) in cases {
