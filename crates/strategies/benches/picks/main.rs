@@ -1,0 +1,133 @@
+//! Cost of every strategy, as a table over the registry, at growing pools.
+//!
+//! `cargo bench -p plumbline-strategies` prints it; `-- NAME` only what contains NAME, `-- NAME:k=v` that
+//! one. Per pool size: median ns of a pick alone and of a pick with its dispatch and a response, and the
+//! instructions of both where callgrind is installed. The median of several rounds is shown, since a
+//! shared host disturbs single ones; instructions do not depend on the host's load. It ends with what all
+//! cores reach on one lock. Allocations per warm pick at three backends are asserted to be none.
+
+// A benchmark is its own driver: it reads the clock and prints.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+mod contention;
+mod counts;
+mod scenario;
+
+use counts::What;
+use plumbline_strategies::Spec;
+use plumbline_strategies::registry::ENTRIES;
+use scenario::Scenario;
+use std::time::Instant;
+
+const POOLS: [usize; 5] = [3, 10, 100, 1_000, 10_000];
+const ROUNDS: usize = 7;
+/// Longest time a round may take, ns.
+const ROUND_NS: u128 = 10_000_000;
+
+/// Median over rounds of ns per call.
+fn median_ns(mut run: impl FnMut(usize)) -> f64 {
+    let begin = Instant::now();
+    run(8);
+    let each_ns = (begin.elapsed().as_nanos() / 8).max(1);
+    let count = (ROUND_NS / each_ns).clamp(8, 200_000) as usize;
+    let mut rounds: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let begin = Instant::now();
+            run(count);
+            begin.elapsed().as_nanos() as f64 / count as f64
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[ROUNDS / 2]
+}
+
+fn assert_no_allocation(spec: &Spec) {
+    let mut scenario = Scenario::new(spec, 3).expect("every strategy serves three");
+    let made = counts::allocations(|| scenario.steps(2_000));
+    assert_eq!(made, 0, "{spec}: allocations in 2,000 warm picks");
+}
+
+fn cell(spec: &Spec, n: usize, with_instructions: bool) -> String {
+    let Some(mut scenario) = Scenario::new(spec, n) else {
+        return "refused".into();
+    };
+    let whole = median_ns(|count| scenario.steps(count));
+    let alone = median_ns(|count| scenario.picks(count));
+    if !with_instructions {
+        return format!("{alone:.0}/{whole:.0}");
+    }
+    let counted = |what| match counts::instructions(spec, n, what) {
+        Some(instructions) => format!("{instructions:.0}"),
+        None => "?".into(),
+    };
+    let (picks, steps) = (counted(What::Picks), counted(What::Steps));
+    format!("{alone:.0}/{whole:.0} {picks}/{steps}")
+}
+
+fn table(specs: &[Spec], with_instructions: bool) {
+    let unit = if with_instructions { "ns instr." } else { "ns" };
+    print!("{:<36}", format!("pick/with response: {unit}"));
+    for n in POOLS {
+        print!("{:>22}", format!("n = {n}"));
+    }
+    println!();
+    for spec in specs {
+        assert_no_allocation(spec);
+        print!("{:<36}", spec.to_string());
+        for n in POOLS {
+            print!("{:>22}", cell(spec, n, with_instructions));
+        }
+        println!();
+    }
+}
+
+/// What all cores reach together on one lock.
+fn hot_lock() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("\none lock, {threads} threads, ns per pick with response in total throughput:");
+    for name in [
+        "least-request",
+        "least-request:ties=random",
+        "weighted-least-request",
+    ] {
+        let spec: Spec = name.parse().expect("a strategy");
+        print!("{name:<36}");
+        for n in [3, 1_000] {
+            let scenario = Scenario::new(&spec, n).expect("a pool");
+            let ns = contention::ns_per_pick(&spec, scenario.dispatcher, threads);
+            print!("{:>22}", format!("n = {n}: {ns:.0}"));
+        }
+        println!();
+    }
+}
+
+fn specs(filter: &str) -> Vec<Spec> {
+    if let Ok(one) = filter.parse() {
+        return vec![one];
+    }
+    let wanted = ENTRIES.iter().filter(|e| e.name.contains(filter));
+    wanted.map(Spec::of).collect()
+}
+
+fn main() {
+    let arguments = std::env::args().skip(1).filter(|a| a != "--bench");
+    let arguments: Vec<String> = arguments.collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["--count", what, name, n, count] => {
+            let spec: Spec = name.parse().expect("a strategy");
+            let n = n.parse().expect("a pool size");
+            let mut scenario = Scenario::new(&spec, n).expect("a pool");
+            let count = count.parse().expect("a number of calls");
+            counts::counted(&mut scenario, What::parse(what), count);
+        }
+        ["--ns"] => table(&specs(""), false),
+        ["--ns", filter] => table(&specs(filter), false),
+        ["--hot-lock"] => hot_lock(),
+        [filter] => table(&specs(filter), counts::callgrind_is_here()),
+        _ => {
+            table(&specs(""), counts::callgrind_is_here());
+            hot_lock();
+        }
+    }
+}
