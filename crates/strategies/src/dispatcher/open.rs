@@ -1,57 +1,179 @@
 //! Dispatches that are not answered yet, by their running number.
+//!
+//! Chains of slots that are used again: taking one up and giving it back are a few instructions, and
+//! nothing is allocated below the largest number open so far.
 
 use crate::time::Time;
 use crate::values::BackendId;
-// Never iterated, so its order cannot reach a decision; a tree would allocate per dispatch.
-#[allow(clippy::disallowed_types)]
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+/// Chains at first; a power of two.
+const FEWEST_CHAINS: usize = 16;
 
 /// What is remembered of a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
+    pub(super) at: Time,
     pub(super) backend: BackendId,
     pub(super) class: u32,
-    pub(super) at: Time,
     /// The backend's in_flight just after.
     pub(super) in_flight: u32,
     /// The backend's time in or out of service in which it began.
     pub(super) spell: u32,
 }
 
-/// The open dispatches.
-#[derive(Debug, Clone, Default)]
-#[allow(clippy::disallowed_types)]
-pub(super) struct OpenDispatches(HashMap<u64, Open, BuildHasherDefault<NumberHasher>>);
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    dispatch: u64,
+    open: Open,
+    /// The next slot of the same chain, or of the free ones.
+    next: u32,
+}
 
-impl OpenDispatches {
-    pub(super) fn insert(&mut self, dispatch: u64, open: Open) {
-        self.0.insert(dispatch, open);
-    }
+/// The open dispatches; at most 2^32 - 1.
+#[derive(Debug, Clone)]
+pub(super) struct OpenDispatches {
+    /// By chain: its first slot. As many as there are slots, a power of two.
+    heads: Vec<u32>,
+    slots: Vec<Slot>,
+    free: u32,
+    len: usize,
+}
 
-    pub(super) fn remove(&mut self, dispatch: u64) -> Option<Open> {
-        self.0.remove(&dispatch)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+impl Default for OpenDispatches {
+    fn default() -> Self {
+        Self {
+            heads: vec![NONE; FEWEST_CHAINS],
+            slots: Vec::with_capacity(FEWEST_CHAINS),
+            free: NONE,
+            len: 0,
+        }
     }
 }
 
-/// Running numbers need no mixing beyond one multiplication.
-#[derive(Debug, Clone, Default)]
-struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
+impl OpenDispatches {
+    /// Takes up a dispatch whose number was not used before.
+    #[inline]
+    pub(super) fn insert(&mut self, dispatch: u64, open: Open) {
+        let at = self.free_slot();
+        let chain = self.chain(dispatch);
+        self.free = self.slots[at as usize].next;
+        self.slots[at as usize] = Slot {
+            dispatch,
+            open,
+            next: self.heads[chain],
+        };
+        self.heads[chain] = at;
+        self.len += 1;
     }
 
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only numbers are hashed");
+    /// Gives a dispatch back; `None` if it is not open.
+    #[inline]
+    pub(super) fn remove(&mut self, dispatch: u64) -> Option<Open> {
+        let chain = self.chain(dispatch);
+        let (mut before, mut at) = (NONE, self.heads[chain]);
+        while self.slots.get(at as usize)?.dispatch != dispatch {
+            (before, at) = (at, self.slots[at as usize].next);
+        }
+        let Slot { open, next, .. } = self.slots[at as usize];
+        match before {
+            NONE => self.heads[chain] = next,
+            before => self.slots[before as usize].next = next,
+        }
+        self.slots[at as usize].next = self.free;
+        self.free = at;
+        self.len -= 1;
+        Some(open)
     }
 
-    fn write_u64(&mut self, n: u64) {
-        self.0 = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Running numbers need no mixing beyond one multiplication.
+    fn chain(&self, dispatch: u64) -> usize {
+        let mixed = dispatch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (self.heads.len() - 1)
+    }
+
+    fn free_slot(&mut self) -> u32 {
+        if self.free == NONE {
+            self.add_slot();
+        }
+        self.free
+    }
+
+    #[cold]
+    fn add_slot(&mut self) {
+        if self.slots.len() == self.heads.len() {
+            self.double_the_chains();
+        }
+        self.free = u32::try_from(self.slots.len()).expect("fewer than 2^32 dispatches are open");
+        self.slots.push(Slot {
+            dispatch: u64::MAX,
+            open: Open {
+                at: Time::ZERO,
+                backend: BackendId(0),
+                class: 0,
+                in_flight: 0,
+            },
+            next: NONE,
+        });
+    }
+
+    /// Every slot is in use when this is called.
+    fn double_the_chains(&mut self) {
+        let chains = 2 * self.heads.len();
+        self.heads.clear();
+        self.heads.resize(chains, NONE);
+        for at in 0..self.slots.len() {
+            let chain = self.chain(self.slots[at].dispatch);
+            self.slots[at].next = self.heads[chain];
+            self.heads[chain] = at as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Open, OpenDispatches};
+    use crate::time::Time;
+    use crate::values::BackendId;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn open(class: u32) -> Open {
+        Open {
+            at: Time::ZERO,
+            backend: BackendId(0),
+            class,
+            in_flight: 1,
+        }
+    }
+
+    proptest! {
+        /// Numbers grow; any of the open ones, or one that is not, is given back.
+        #[test]
+        fn it_is_a_map(steps in prop::collection::vec((any::<bool>(), any::<u64>()), 0..2000)) {
+            let mut table = OpenDispatches::default();
+            let mut model: BTreeMap<u64, u32> = BTreeMap::new();
+            let mut next = 0;
+            for (takes_up, draw) in steps {
+                if takes_up {
+                    next += 1 + draw % 3;
+                    table.insert(next, open(draw as u32));
+                    model.insert(next, draw as u32);
+                } else {
+                    let number = draw % (next + 2);
+                    let known = model.remove(&number);
+                    prop_assert_eq!(table.remove(number).map(|o| o.class), known);
+                }
+                prop_assert_eq!(table.len(), model.len());
+            }
+            for (number, class) in model {
+                prop_assert_eq!(table.remove(number).map(|o| o.class), Some(class));
+            }
+        }
     }
 }
