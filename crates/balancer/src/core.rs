@@ -96,6 +96,7 @@ impl Core {
             notes: Vec::new(),
         };
         state.log_start();
+        state.show_caution();
         Arc::new(Self {
             state: Mutex::new(state),
         })
@@ -282,6 +283,7 @@ impl State {
     pub(crate) fn add(&mut self, new: &NewBackend) -> Result<BackendId, PoolError> {
         let now = self.begin();
         let id = self.dispatcher.add(now, new)?;
+        self.show_caution();
         let member = self.dispatcher.members().into_iter().find(|m| m.id == id.0);
         if let Some(member) = member {
             self.log_change(PoolChange::Add(member));
@@ -322,10 +324,18 @@ impl State {
         Ok(())
     }
 
+    /// Warns of a strategy that serves these members badly.
+    fn show_caution(&self) {
+        if let Some(text) = self.dispatcher.caution() {
+            tracing::warn!("{text}");
+        }
+    }
+
     /// Changes the strategy live; what the old one learned is gone.
     pub(crate) fn set_strategy(&mut self, spec: &Spec) -> Result<(), PoolError> {
         let now = self.begin();
         self.dispatcher.set_strategy(now, spec)?;
+        self.show_caution();
         self.in_force = InForce::of(spec);
         let t_ns = self.dispatcher.now().as_nanos();
         self.log(Event::Strategy {

@@ -60,6 +60,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             poll_interval_ns: args.stats_interval.as_nanos() as u64,
             mi_per_ms: args.mips_per_core / 1e3,
             models,
+            ..Context::default()
         },
     };
     let dispatcher = match Dispatcher::new(&args.strategy, &args.backends, options) {
