@@ -178,6 +178,7 @@ impl Backends {
     }
 
     /// Where an available backend stands in [`Self::available_ids`].
+    #[inline]
     pub fn available_place(&self, id: BackendId) -> Option<usize> {
         match self.place.get(id.index()) {
             None | Some(&NOWHERE) => None,
@@ -204,21 +205,43 @@ impl Backends {
         self.left_out.is_empty()
     }
 
-    /// The `i`-th eligible backend in position order; O(backends left out).
+    /// Those left out of the present pick, in position order.
+    pub fn left_out(&self) -> impl ExactSizeIterator<Item = BackendId> + Clone {
+        self.left_out
+            .iter()
+            .map(|place| self.available[*place as usize])
+    }
+
+    /// The `i`-th eligible backend in position order; O(log of those left out).
     ///
     /// # Panics
     /// If `i` is not below [`Self::eligible_len`].
+    #[inline]
     pub fn eligible_at(&self, i: usize) -> &Backend {
-        let mut place = i as u32;
-        for out in &self.left_out {
-            if *out <= place {
-                place += 1;
+        let place = match self.left_out.is_empty() {
+            true => i,
+            false => i + self.left_out_before(i),
+        };
+        &self.all[self.available[place].index()]
+    }
+
+    /// How many left-out ones stand before the `i`-th eligible one.
+    fn left_out_before(&self, i: usize) -> usize {
+        let (mut low, mut high) = (0, self.left_out.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            // So many eligible ones stand before the left-out one in the middle.
+            if self.left_out[middle] as usize - middle <= i {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        &self.all[self.available[place as usize].index()]
+        low
     }
 
     /// Whether this backend may be picked now.
+    #[inline]
     pub fn is_eligible(&self, id: BackendId) -> bool {
         self.available_place(id).is_some()
             && (self.left_out.is_empty() || self.left_out_at[id.index()] != self.pick_number)
@@ -291,6 +314,7 @@ impl Backends {
         self.left_out.insert(at, place);
     }
 
+    #[inline]
     pub(crate) fn end_pick(&mut self) {
         self.left_out.clear();
     }

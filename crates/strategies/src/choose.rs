@@ -1,20 +1,51 @@
-//! Rules of choosing that strategies share: the least of some, ties, the smooth step.
+//! Rules of choosing that strategies share: draws, the least of some, ties, turns.
 //!
 //! Measuring a backend (its in_flight, a mean, a prediction) and choosing among backends are
-//! separate things: a strategy brings the comparison, these bring the choice.
+//! separate things: a strategy brings the measure, these bring the choice. Up to [`FEW`] backends are
+//! looked through at each pick, which is cheapest; for larger pools [`Lengths`], [`Ranking`] and [`Turns`]
+//! keep an order up as things happen, so that a pick costs the same however large the pool is. They
+//! give the picks of the plain look-through, which stays as the test of them.
 
+mod credits;
 mod draws;
+mod least;
+mod lengths;
+mod ranking;
 mod table;
+mod tournament;
+mod turns;
 
+pub use credits::Credits;
 pub use draws::Draws;
+pub use least::Ties;
+pub(crate) use least::{least, one_of_least, one_of_least_keyed};
+pub(crate) use lengths::Lengths;
+pub(crate) use ranking::Ranking;
 pub use table::WeightTable;
+pub(crate) use tournament::Tournament;
+pub(crate) use turns::Turns;
 
 use crate::backends::{Backend, Backends};
-use crate::measure::Rank;
 use crate::strategy::Rng;
 use crate::values::BackendId;
 use schema::rng::below;
-use std::cmp::Ordering;
+
+/// Pools up to this size are looked through at each pick: up to here that is as fast as any upkeep.
+pub const FEW: usize = 16;
+
+/// A comparable number of a backend; the least is picked.
+pub(crate) trait Key: Ord + Copy + std::fmt::Debug + Send + 'static {
+    /// After every other: of whom cannot be ranked by itself, or of nobody.
+    const LAST: Self;
+}
+
+impl Key for crate::Time {
+    const LAST: Self = Self::MAX;
+}
+
+impl Key for i64 {
+    const LAST: Self = Self::MAX;
+}
 
 /// Greatest common divisor; of nothing it is 1.
 pub fn common_divisor(weights: impl Iterator<Item = u32>) -> u64 {
@@ -35,178 +66,22 @@ pub fn uniform(backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
     (n > 0).then(|| backends.eligible_at(below(rng, n) as usize).id)
 }
 
-/// A draw among the eligible, by weight; O(n).
-pub fn weighted(backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
-    let sum = weight_sum(backends.eligible());
+/// A draw by weight among some, given anew for each look-through; O(n). `None`, and nothing drawn, if
+/// there is nobody.
+pub fn weighted<'a>(
+    among: impl Iterator<Item = &'a Backend> + Clone,
+    rng: &mut Rng,
+) -> Option<BackendId> {
+    let sum = weight_sum(among.clone());
     if sum == 0 {
         return None;
     }
     let mut r = below(rng, sum);
-    for backend in backends.eligible() {
+    for backend in among {
         if r < u64::from(backend.weight) {
             return Some(backend.id);
         }
         r -= u64::from(backend.weight);
     }
     unreachable!("the draw is below the sum of the weights")
-}
-
-/// Fills `tied` with the eligible that no other one is less than, in position order.
-pub fn least(
-    backends: &Backends,
-    tied: &mut Vec<BackendId>,
-    mut compare: impl FnMut(&Backend, &Backend) -> Ordering,
-) {
-    tied.clear();
-    let mut best: Option<&Backend> = None;
-    for backend in backends.eligible() {
-        match best.map_or(Ordering::Less, |b| compare(backend, b)) {
-            Ordering::Less => {
-                best = Some(backend);
-                tied.clear();
-                tied.push(backend.id);
-            }
-            Ordering::Equal => tied.push(backend.id),
-            Ordering::Greater => {}
-        }
-    }
-}
-
-/// Fills `tied` with those of the least rank, in the order given.
-pub(crate) fn least_ranked(ranks: &[(BackendId, Rank)], tied: &mut Vec<BackendId>) {
-    tied.clear();
-    let mut best: Option<Rank> = None;
-    for (id, rank) in ranks {
-        match best.map_or(Ordering::Less, |b| rank.compare(b)) {
-            Ordering::Less => {
-                best = Some(*rank);
-                tied.clear();
-                tied.push(*id);
-            }
-            Ordering::Equal => tied.push(*id),
-            Ordering::Greater => {}
-        }
-    }
-}
-
-/// A draw by weight among some, without a draw if there is only one.
-pub fn weighted_of(tied: &[BackendId], backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
-    if tied.len() < 2 {
-        return tied.first().copied();
-    }
-    let among = || tied.iter().filter_map(|id| backends.get(*id));
-    let mut r = below(rng, weight_sum(among()));
-    for backend in among() {
-        if r < u64::from(backend.weight) {
-            return Some(backend.id);
-        }
-        r -= u64::from(backend.weight);
-    }
-    unreachable!("the draw is below the sum of the weights")
-}
-
-/// How equals are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ties {
-    /// Uniform, one draw and only if there is a tie.
-    Random,
-    /// A smooth step over the tied.
-    Smooth,
-    /// The lowest position.
-    Lowest,
-}
-
-impl Ties {
-    /// The words of a `ties` parameter.
-    pub const WORDS: &'static [&'static str] = &["smooth", "random", "lowest"];
-
-    /// The rule that the parameter `ties` of a spec names.
-    pub fn of(spec: &crate::Spec) -> Self {
-        if spec.is("ties", "smooth") {
-            Self::Smooth
-        } else if spec.is("ties", "random") {
-            Self::Random
-        } else {
-            Self::Lowest
-        }
-    }
-
-    /// One of the tied; `None` if there is none.
-    pub fn choose(
-        self,
-        tied: &[BackendId],
-        credits: &mut Credits,
-        backends: &Backends,
-        rng: &mut Rng,
-    ) -> Option<BackendId> {
-        match self {
-            Self::Lowest => tied.first().copied(),
-            Self::Random => uniform_of(tied, rng),
-            Self::Smooth => {
-                let weighted = tied.iter().filter_map(|id| backends.get(*id));
-                credits.step(weighted.map(|b| (b.id, i64::from(b.weight))))
-            }
-        }
-    }
-}
-
-/// A uniform draw among some, without a draw if there is only one.
-pub fn uniform_of(tied: &[BackendId], rng: &mut Rng) -> Option<BackendId> {
-    match tied {
-        [] => None,
-        [one] => Some(*one),
-        many => Some(many[below(rng, many.len() as u64) as usize]),
-    }
-}
-
-/// Credits of the smooth step, by id; new backends start at 0.
-///
-/// Each step adds its weight to everyone in the set and takes the sum from the one with the largest
-/// credit (lowest position on equality), who is chosen. Those outside the set keep their credit.
-#[derive(Debug, Clone, Default)]
-pub struct Credits(Vec<i64>);
-
-impl Credits {
-    /// One step over a set given in position order.
-    pub fn step(&mut self, set: impl Iterator<Item = (BackendId, i64)>) -> Option<BackendId> {
-        let mut chosen: Option<(BackendId, i64)> = None;
-        let mut sum = 0;
-        for (id, weight) in set {
-            if id.index() >= self.0.len() {
-                self.0.resize(id.index() + 1, 0);
-            }
-            let credit = &mut self.0[id.index()];
-            *credit += weight;
-            sum += weight;
-            if chosen.is_none_or(|(_, best)| *credit > best) {
-                chosen = Some((id, *credit));
-            }
-        }
-        let (id, _) = chosen?;
-        self.0[id.index()] -= sum;
-        Some(id)
-    }
-
-    /// A credit; 0 if it never took part.
-    pub fn of(&self, id: BackendId) -> i64 {
-        self.0.get(id.index()).copied().unwrap_or(0)
-    }
-
-    /// Sets a credit.
-    pub fn set(&mut self, id: BackendId, credit: i64) {
-        if id.index() >= self.0.len() {
-            self.0.resize(id.index() + 1, 0);
-        }
-        self.0[id.index()] = credit;
-    }
-
-    /// After a change of members or weights: room for every id, and no credit beyond the sum of all
-    /// weights either way.
-    pub fn on_backends_changed(&mut self, backends: &Backends) {
-        self.0.resize(backends.ids_len(), 0);
-        let bound = weight_sum(backends.members()) as i64;
-        for credit in &mut self.0 {
-            *credit = (*credit).clamp(-bound, bound);
-        }
-    }
 }

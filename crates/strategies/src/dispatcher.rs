@@ -240,6 +240,12 @@ impl Dispatcher {
         &self.spec
     }
 
+    /// What makes the strategy serve the present members badly, if anything does; for the driver to
+    /// show after each change of either.
+    pub fn caution(&self) -> Option<String> {
+        (self.spec.entry().caution)(&self.spec, &self.backends)
+    }
+
     /// What the dispatcher was told at the start.
     pub fn options(&self) -> &Options {
         &self.options
@@ -292,10 +298,16 @@ impl Dispatcher {
         for id in request.tried {
             self.backends.leave_out(*id);
         }
+        if !self.warming.is_empty() {
+            self.leave_out_warming(now);
+        }
+    }
+
+    fn leave_out_warming(&mut self, now: Time) {
         let Some(window_ns) = self.options.slow_start_ns else {
             return;
         };
-        if self.warming.is_empty() || self.spec.entry().needs_key {
+        if self.spec.entry().needs_key {
             return;
         }
         let backends = &mut self.backends;

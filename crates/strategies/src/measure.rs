@@ -1,45 +1,70 @@
-//! Measuring a backend from what workers say.
+//! Measuring a backend: a comparable number from what was seen of it and what it says of itself.
+//!
+//! A measure knows nothing of other backends and chooses nothing. How the least of them is found is
+//! the other half: [`crate::choose`].
+
+mod load;
+mod reports;
+mod samples;
+
+pub(crate) use load::{Load, Rank};
+pub(crate) use reports::{MAX_AGE, fresh, fresh_until, live_estimate, max_age_ns};
+pub(crate) use samples::{FORGET, Window, forgotten_at, mean_of, ms};
 
 use crate::backends::{Backend, Backends};
-use crate::registry::{Context, Kind, Parameter, Spec};
+use crate::choose::Key;
 use crate::time::Time;
-use crate::values::BackendId;
+use crate::values::{BackendId, Outcome};
 use schema::report::Report;
-use std::cmp::Ordering;
-use std::collections::VecDeque;
 
-/// The parameter `max-age`.
-pub(crate) const MAX_AGE: Parameter = Parameter {
-    name: "max-age",
-    kind: Kind::Duration {
-        min_ns: 1_000_000,
-        max_ns: 600_000_000_000,
-    },
-    or: &[],
-    default: "3 poll intervals",
-    summary: "a report older than this counts as absent",
-};
+/// What a strategy compares backends by; the least is picked.
+///
+/// A key depends on its own backend and on time only, so it can be kept until something happens to
+/// that backend.
+pub(crate) trait Measure: std::fmt::Debug + Clone + Send + 'static {
+    /// The comparable number.
+    type Key: Key;
 
-/// What the parameter `max-age` says, ns.
-pub(crate) fn max_age_ns(spec: &Spec, context: &Context) -> u64 {
-    let three = context.poll_interval_ns.saturating_mul(3);
-    spec.duration_ns("max-age").unwrap_or(three)
+    /// A backend's key now.
+    fn key(&self, now: Time, backend: &Backend) -> Self::Key;
+
+    /// When the key changes by the mere passing of time; the end of time if it does not.
+    fn holds_until(&self, _now: Time, _backend: &Backend) -> Time {
+        Time::MAX
+    }
 }
 
-/// The newest report of the statistics page with an active count, unless it is too old.
-pub(crate) fn fresh(backend: &Backend, now: Time, max_age_ns: u64) -> Option<(&Report, u32)> {
-    let report = backend.newest_stats()?;
-    let age_ns = now.since_ns(Time::from_nanos(report.sampled_at_ns));
-    let active = report.active?;
-    (age_ns <= max_age_ns).then_some((report, active))
-}
-/// Requests at a backend, whoever sent them, as of now: own in_flight, and the others' as of the
-/// report. Never below own in_flight; without a usable report just that.
-pub(crate) fn live_estimate(backend: &Backend, now: Time, max_age_ns: u64) -> u64 {
-    let others = fresh(backend, now, max_age_ns).map_or(0, |(report, active)| {
-        active.saturating_sub(report.in_flight_before)
-    });
-    u64::from(backend.in_flight) + u64::from(others)
+/// A measure that needs samples, such as a mean latency.
+///
+/// A backend without one is on probation: idle, it comes before every other; busy, it counts as what
+/// is typical of the others.
+pub(crate) trait Sampled: std::fmt::Debug + Clone + Send + 'static {
+    /// What is known of a backend.
+    type Sample: Copy;
+
+    /// What is known of it now; `None`: nothing usable.
+    fn sample(&self, now: Time, backend: &Backend) -> Option<Self::Sample>;
+
+    /// What is typical of some, of whom at least one may be known.
+    fn typical(&self, now: Time, known: impl Iterator<Item = Self::Sample> + Clone)
+    -> Self::Sample;
+
+    /// The load of a backend of which this is known or assumed.
+    fn load(&self, backend: &Backend, sample: Self::Sample) -> f64;
+
+    /// When what is known changes by the mere passing of time; the end of time if it does not.
+    fn known_until(&self, _now: Time, _backend: &Backend) -> Time {
+        Time::MAX
+    }
+
+    /// Takes a response in.
+    fn learn(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends);
+
+    /// Takes a report in.
+    fn learn_report(&mut self, _id: BackendId, _report: &Report) {}
+
+    /// Makes room for every id given so far.
+    fn make_room(&mut self, backends: &Backends);
 }
 
 /// State per backend, by id; grows as ids are given.
@@ -69,98 +94,4 @@ impl<T: Clone + Default> ById<T> {
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut()
     }
-}
-
-/// The parameter `forget`.
-pub(crate) const FORGET: Parameter = Parameter {
-    name: "forget",
-    kind: Kind::Duration {
-        min_ns: 100_000_000,
-        max_ns: 3_600_000_000_000,
-    },
-    or: &["never"],
-    default: "never",
-    summary: "an idle backend without a response for this long counts as unsampled",
-};
-
-/// Milliseconds of a span in ns.
-pub(crate) fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
-}
-
-/// What a backend without a sample is worth until it has one: while it is idle it comes before every
-/// sampled one, else it counts as the mean of the sampled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rank {
-    on_probation: bool,
-    load: f64,
-}
-
-impl Rank {
-    /// Of a backend with a sample, or of a busy one without.
-    pub(crate) fn of_load(load: f64) -> Self {
-        Self {
-            on_probation: false,
-            load,
-        }
-    }
-
-    /// Of an idle backend without a sample: before all others.
-    pub(crate) fn first() -> Self {
-        Self {
-            on_probation: true,
-            load: 0.0,
-        }
-    }
-
-    /// The lower one is picked.
-    pub(crate) fn compare(self, other: Self) -> Ordering {
-        other
-            .on_probation
-            .cmp(&self.on_probation)
-            .then(self.load.total_cmp(&other.load))
-    }
-}
-
-/// The last so many samples of a backend and their sum; all since the start if the window is 0.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Window {
-    samples: VecDeque<u64>,
-    count: u64,
-    sum: u128,
-    /// When the last sample came.
-    pub(crate) last: Time,
-}
-
-impl Window {
-    /// Takes a sample; what came before a pause of `forget_ns` is dropped first.
-    pub(crate) fn push(&mut self, now: Time, sample: u64, length: usize, forget_ns: Option<u64>) {
-        if forget_ns.is_some_and(|f| now.since_ns(self.last) >= f) {
-            *self = Self::default();
-        }
-        self.last = now;
-        self.sum += u128::from(sample);
-        self.count += 1;
-        if length == 0 {
-            return;
-        }
-        self.samples.push_back(sample);
-        if self.samples.len() > length {
-            let oldest = self.samples.pop_front().unwrap_or(0);
-            self.sum -= u128::from(oldest);
-            self.count -= 1;
-        }
-    }
-
-    /// Mean of the samples, unless there is none or an idle backend's are forgotten.
-    pub(crate) fn mean(&self, now: Time, in_flight: u32, forget_ns: Option<u64>) -> Option<f64> {
-        let forgotten = in_flight == 0 && forget_ns.is_some_and(|f| now.since_ns(self.last) >= f);
-        (self.count > 0 && !forgotten).then(|| self.sum as f64 / self.count as f64)
-    }
-}
-
-/// The mean of some numbers; `None` of none.
-pub(crate) fn mean_of(numbers: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = numbers.fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
-    (count > 0.0).then(|| sum / count)
 }

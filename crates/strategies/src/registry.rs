@@ -95,6 +95,9 @@ pub struct Context {
     pub mi_per_ms: f64,
     /// Latency models, in the order given.
     pub models: Models,
+    /// Pools up to this size are looked through at each pick instead of being kept in order; changes
+    /// the cost of a pick, not what it may be.
+    pub few: usize,
 }
 
 impl Default for Context {
@@ -103,6 +106,7 @@ impl Default for Context {
             poll_interval_ns: 100_000_000,
             mi_per_ms: 7.45,
             models: Models::default(),
+            few: crate::choose::FEW,
         }
     }
 }
@@ -140,6 +144,8 @@ pub struct Entry {
     pub build: fn(&Spec, &Context) -> Box<dyn Strategy>,
     /// Says why it cannot serve this pool, if it cannot.
     pub check: fn(&Spec, &Backends) -> Result<(), String>,
+    /// Says what makes it serve this pool badly, if anything does.
+    pub caution: fn(&Spec, &Backends) -> Option<String>,
 }
 
 impl Entry {
@@ -166,6 +172,7 @@ impl Entry {
             known_flaws: &[],
             build,
             check: |_, _| Ok(()),
+            caution: |_, _| None,
         }
     }
 

@@ -128,6 +128,7 @@ impl Replay {
                 poll_interval_ns,
                 mi_per_ms: mi_per_ms.unwrap_or(Context::default().mi_per_ms),
                 models: models.clone(),
+                ..Context::default()
             },
         };
         let dispatcher = Dispatcher::from_members(&spec, &members, options)

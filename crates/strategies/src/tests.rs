@@ -9,5 +9,7 @@ mod keys;
 pub(crate) mod models;
 pub(crate) mod pools;
 mod readme;
+mod shares;
+mod structures;
 mod symptoms;
 mod world;

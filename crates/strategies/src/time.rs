@@ -7,6 +7,8 @@ pub struct Time(u64);
 impl Time {
     /// Run start.
     pub const ZERO: Self = Self(0);
+    /// The end of time.
+    pub const MAX: Self = Self(u64::MAX);
 
     /// The point `ns` nanoseconds after run start.
     pub const fn from_nanos(ns: u64) -> Self {

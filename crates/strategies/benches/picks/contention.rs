@@ -1,9 +1,9 @@
 //! All cores on one dispatcher behind one lock: what a hot lock costs.
 
-use plumbline_strategies::{Answer, Dispatcher, Request, Spec, Status, Time};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use strategies::{Answer, Dispatcher, Request, Spec, Status, Time};
 
 /// How long all cores pick.
 const SPAN: Duration = Duration::from_secs(1);

@@ -4,10 +4,10 @@
 #![allow(unsafe_code)]
 
 use crate::scenario::Scenario;
-use plumbline_strategies::Spec;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::process::Command;
+use strategies::Spec;
 
 struct Counting;
 

@@ -9,15 +9,21 @@
 // A benchmark is its own driver: it reads the clock and prints.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
+extern crate plumbline_strategies as strategies;
+
 mod contention;
 mod counts;
 mod scenario;
 
+#[path = "../../src/tests/models.rs"]
+#[allow(unreachable_pub, dead_code)]
+mod models;
+
 use counts::What;
-use plumbline_strategies::Spec;
-use plumbline_strategies::registry::ENTRIES;
 use scenario::Scenario;
 use std::time::Instant;
+use strategies::Spec;
+use strategies::registry::ENTRIES;
 
 const POOLS: [usize; 5] = [3, 10, 100, 1_000, 10_000];
 const ROUNDS: usize = 7;

@@ -1,9 +1,10 @@
 //! A warm dispatcher and the calls that are measured.
 
-use plumbline_strategies::{Answer, Dispatcher, NewBackend, Options, Report, Request};
-use plumbline_strategies::{Source, Spec, Status, Time};
+use crate::models;
 use std::collections::VecDeque;
 use std::hint::black_box;
+use strategies::{Answer, Dispatcher, NewBackend, Report, Request};
+use strategies::{Source, Spec, Status, Time};
 
 /// Requests in flight: two per backend, so that loads differ, but no more than this.
 const MOST_OPEN: usize = 2_000;
@@ -39,7 +40,7 @@ impl Scenario {
     /// Every backend has reported and some requests are in flight. `None` if the strategy
     /// refuses a pool of this size.
     pub(crate) fn new(spec: &Spec, n: usize) -> Option<Self> {
-        let dispatcher = Dispatcher::new(spec, &pool(n), Options::default()).ok()?;
+        let dispatcher = Dispatcher::new(spec, &pool(n), models::options()).ok()?;
         let ids = dispatcher.backends().available_ids().to_vec();
         let most_open = (2 * n).min(MOST_OPEN);
         let mut scenario = Self {

@@ -86,11 +86,10 @@ impl Strategy for BoundedLoad {
         let Some(key) = self.key.in_request(request, &mut self.room) else {
             return self.keyless.pick(backends);
         };
-        let (weights, in_flight) = if backends.nobody_left_out() {
-            (self.weights, self.in_flight)
-        } else {
-            sums(backends.eligible())
-        };
+        let out = backends.left_out().filter_map(|id| backends.get(id));
+        let (out_weights, out_in_flight) = sums(out);
+        let weights = self.weights - out_weights;
+        let in_flight = self.in_flight - out_in_flight;
         let has_room = |b: &Backend| {
             f64::from(b.in_flight) + 1.0 <= cap(self.factor, in_flight, b.weight, weights)
         };

@@ -1,18 +1,17 @@
 //! C3's replica ranking: response time, with the queue cubed.
 //!
 //! load = R - V + qhat^3 * V / cores, with means R of the latency and V of the service time, and qhat
-//! from own in_flight (times the number of balancers) and the piggybacked active count. Cost O(n). Not
-//! when service times differ widely. Source: Suresh et al. 2015, without its rate control; V / cores
+//! from own in_flight (times the number of balancers) and the piggybacked active count. Cost O(log n);
+//! up to 16 backends are looked through. Not when service times differ widely. Source: Suresh et al. 2015, without its rate control; V / cores
 //! because a backend serves that many at once.
 
+use super::least_sampled::LeastSampled;
 use super::min_response_time::UNKNOWN_MS;
 use crate::backends::{Backend, Backends};
-use crate::choose;
-use crate::measure::{self, ById, FORGET, Rank, ms};
+use crate::measure::{self, ById, FORGET, Sampled, ms};
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
-use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
-use crate::values::{BackendId, Outcome, Request};
+use crate::values::{BackendId, Outcome};
 use schema::event::Status;
 use schema::report::{Report, Source};
 
@@ -48,15 +47,14 @@ pub const ENTRY: Entry = Entry {
         "c3",
         Group::Latency,
         "response time with the queue cubed",
-        |spec, _| {
-            Box::new(C3 {
+        |spec, context| {
+            let measure = C3 {
                 gain: spec.decimal("gain").unwrap_or(0.1),
                 balancers: spec.integer("balancers").unwrap_or(1) as f64,
                 forget_ns: spec.duration_ns("forget"),
                 state: ById::default(),
-                ranks: Vec::new(),
-                tied: Vec::new(),
-            })
+            };
+            Box::new(LeastSampled::new(measure, context.few))
         },
     )
 };
@@ -66,6 +64,14 @@ struct Means {
     latency_ms: f64,
     service_ms: f64,
     last: Time,
+}
+
+/// What is known of a backend.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    latency_ms: f64,
+    service_ms: f64,
+    active: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,8 +86,6 @@ struct C3 {
     balancers: f64,
     forget_ns: Option<u64>,
     state: ById<State>,
-    ranks: Vec<(BackendId, Rank)>,
-    tied: Vec<BackendId>,
 }
 
 /// The ranking's formula.
@@ -89,55 +93,46 @@ pub(crate) fn load(latency_ms: f64, service_ms: f64, queue: f64, cores: f64) -> 
     latency_ms - service_ms + queue * queue * queue * service_ms / cores
 }
 
-impl C3 {
-    fn means(&self, backend: &Backend, now: Time) -> Option<Means> {
-        let means = self.state.get(backend.id)?.means?;
-        let silent = self
-            .forget_ns
-            .is_some_and(|f| now.since_ns(means.last) >= f);
-        (backend.in_flight > 0 || !silent).then_some(means)
+impl Sampled for C3 {
+    type Sample = Sample;
+
+    fn sample(&self, now: Time, backend: &Backend) -> Option<Sample> {
+        let state = self.state.get(backend.id)?;
+        let means = state.means?;
+        let is_silent = |f| now.since_ns(means.last) >= f;
+        let is_known = backend.in_flight > 0 || !self.forget_ns.is_some_and(is_silent);
+        is_known.then_some(Sample {
+            latency_ms: means.latency_ms,
+            service_ms: means.service_ms,
+            active: state.active.unwrap_or(0.0),
+        })
     }
 
-    fn rank(&self, backend: &Backend, now: Time, typical_ms: (f64, f64)) -> Rank {
-        let (means, active) = match self.means(backend, now) {
-            Some(means) => {
-                let active = self.state.get(backend.id).and_then(|s| s.active);
-                ((means.latency_ms, means.service_ms), active.unwrap_or(0.0))
+    fn typical(&self, _now: Time, known: impl Iterator<Item = Sample> + Clone) -> Sample {
+        let latencies_ms = known.clone().map(|s| s.latency_ms);
+        let services_ms = known.map(|s| s.service_ms);
+        Sample {
+            latency_ms: measure::mean_of(latencies_ms).unwrap_or(UNKNOWN_MS),
+            service_ms: measure::mean_of(services_ms).unwrap_or(UNKNOWN_MS),
+            active: 0.0,
+        }
+    }
+
+    fn load(&self, backend: &Backend, sample: Sample) -> f64 {
+        let queue = 1.0 + f64::from(backend.in_flight) * self.balancers + sample.active;
+        load(sample.latency_ms, sample.service_ms, queue, backend.cores)
+    }
+
+    fn known_until(&self, now: Time, backend: &Backend) -> Time {
+        match self.state.get(backend.id).and_then(|s| s.means) {
+            Some(means) if backend.in_flight == 0 => {
+                measure::forgotten_at(means.last, now, self.forget_ns)
             }
-            None if backend.in_flight == 0 => return Rank::first(),
-            None => (typical_ms, 0.0),
-        };
-        let queue = 1.0 + f64::from(backend.in_flight) * self.balancers + active;
-        Rank::of_load(load(means.0, means.1, queue, backend.cores))
-    }
-}
-
-impl Strategy for C3 {
-    fn pick(
-        &mut self,
-        now: Time,
-        _request: &Request<'_>,
-        backends: &Backends,
-        rng: &mut Rng,
-    ) -> Option<BackendId> {
-        let sampled = || backends.eligible().filter_map(|b| self.means(b, now));
-        let typical_ms = (
-            measure::mean_of(sampled().map(|m| m.latency_ms)).unwrap_or(UNKNOWN_MS),
-            measure::mean_of(sampled().map(|m| m.service_ms)).unwrap_or(UNKNOWN_MS),
-        );
-        let mut ranks = std::mem::take(&mut self.ranks);
-        ranks.clear();
-        ranks.extend(
-            backends
-                .eligible()
-                .map(|b| (b.id, self.rank(b, now, typical_ms))),
-        );
-        self.ranks = ranks;
-        choose::least_ranked(&self.ranks, &mut self.tied);
-        choose::uniform_of(&self.tied, rng)
+            _ => Time::MAX,
+        }
     }
 
-    fn on_response(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends) {
+    fn learn(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends) {
         if outcome.status == Status::Cancelled {
             return;
         }
@@ -164,7 +159,7 @@ impl Strategy for C3 {
         });
     }
 
-    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, _backends: &Backends) {
+    fn learn_report(&mut self, id: BackendId, report: &Report) {
         let (Source::Piggyback, Some(active)) = (report.source, report.active) else {
             return;
         };
@@ -174,7 +169,7 @@ impl Strategy for C3 {
         *mean = Some(mean.map_or(active, |m| m + gain * (active - m)));
     }
 
-    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+    fn make_room(&mut self, backends: &Backends) {
         self.state.make_room(backends);
     }
 }

@@ -5,7 +5,7 @@
 //! ten backends, so say which one ran. Source: Mitzenmacher 2001.
 
 use crate::backends::Backends;
-use crate::choose::{self, Draws};
+use crate::choose::{Credits, Draws, Ties, one_of_least};
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -41,7 +41,6 @@ pub const ENTRY: Entry = Entry {
                 d: spec.integer("d").unwrap_or(2) as usize,
                 replacement: spec.is("replacement", "on"),
                 draws: Draws::default(),
-                tied: Vec::new(),
             })
         },
     )
@@ -52,7 +51,6 @@ struct DChoices {
     d: usize,
     replacement: bool,
     draws: Draws,
-    tied: Vec<BackendId>,
 }
 
 impl Strategy for DChoices {
@@ -68,10 +66,10 @@ impl Strategy for DChoices {
             return None;
         }
         if !self.replacement && self.d >= n {
-            choose::least(backends, &mut self.tied, |a, b| {
-                a.in_flight.cmp(&b.in_flight)
+            let credits = &mut Credits::default();
+            return one_of_least(backends.eligible(), Ties::Random, credits, rng, |b| {
+                b.in_flight
             });
-            return choose::uniform_of(&self.tied, rng);
         }
         let drawn = if self.replacement {
             self.draws.repeated(n, self.d, rng)
@@ -81,9 +79,5 @@ impl Strategy for DChoices {
         // Of equals the first is kept, which is the one drawn first.
         let drawn = drawn.iter().map(|i| backends.eligible_at(*i as usize));
         drawn.min_by_key(|b| b.in_flight).map(|b| b.id)
-    }
-
-    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.tied.reserve(backends.ids_len());
     }
 }

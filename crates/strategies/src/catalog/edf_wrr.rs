@@ -4,7 +4,7 @@
 //! in a burst. Not when work per request varies much: it never looks at the load. Source: Envoy's EDF
 //! scheduler, gRPC proposal A58.
 
-use super::deadlines::Deadlines;
+use super::deadlines::Line;
 use super::start::{self, Start};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, HonorsWeights};
@@ -25,7 +25,7 @@ pub const ENTRY: Entry = Entry {
         |spec, _| {
             Box::new(EdfWrr {
                 start: Start::of(spec),
-                deadlines: Deadlines::default(),
+                line: Line::default(),
             })
         },
     )
@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Debug, Clone)]
 struct EdfWrr {
     start: Start,
-    deadlines: Deadlines,
+    line: Line,
 }
 
 impl Strategy for EdfWrr {
@@ -49,16 +49,16 @@ impl Strategy for EdfWrr {
             match start::picks_to_discard(start::period(backends.available()), rng) {
                 Some(picks) => {
                     for _ in 0..picks {
-                        self.deadlines.next(backends);
+                        self.line.next(backends);
                     }
                 }
-                None => self.deadlines.scatter(|| unit(rng)),
+                None => self.line.scatter(|| unit(rng)),
             }
         }
-        self.deadlines.next(backends)
+        self.line.next(backends)
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.deadlines.on_backends_changed(backends);
+        self.line.on_backends_changed(backends);
     }
 }

@@ -44,22 +44,30 @@ pub const ENTRY: Entry = Entry {
                 per_core: spec.is("idle", "core"),
                 by_weight: spec
                     .is("fallback", "weighted-random")
-                    .then(|| WeightTable::Alias(Vec::new(), 0)),
+                    .then_some(WeightTable::ALIAS),
                 line: VecDeque::new(),
+                out: VecDeque::new(),
                 in_line: Vec::new(),
+                pushes: 0,
             })
         },
     )
 };
 
+/// A free place and when it was lined up.
+type Place = (u64, BackendId);
+
 #[derive(Debug, Clone)]
 struct JoinIdleQueue {
     per_core: bool,
     by_weight: Option<WeightTable>,
-    /// Free places, the oldest first.
-    line: VecDeque<BackendId>,
-    /// By id: places in line.
+    /// Free places of the available, the oldest first.
+    line: VecDeque<Place>,
+    /// Those of the others, who keep their age for when they come back.
+    out: VecDeque<Place>,
+    /// By id: free places.
     in_line: Vec<u32>,
+    pushes: u64,
 }
 
 impl JoinIdleQueue {
@@ -74,17 +82,41 @@ impl JoinIdleQueue {
     }
 
     /// Brings the places in line to those that are free: pushes, or takes out the newest.
-    fn settle(&mut self, backend: &Backend) {
+    fn settle(&mut self, backend: &Backend, backends: &Backends) {
         let free = self.places(backend).saturating_sub(backend.in_flight);
         let id = backend.id;
+        if self.in_line[id.index()] == free {
+            return;
+        }
+        let line = if backends.available_place(id).is_some() {
+            &mut self.line
+        } else {
+            &mut self.out
+        };
         while self.in_line[id.index()] < free {
-            self.line.push_back(id);
+            line.push_back((self.pushes, id));
+            self.pushes += 1;
             self.in_line[id.index()] += 1;
         }
         while self.in_line[id.index()] > free {
-            let newest = self.line.iter().rposition(|other| *other == id);
-            self.line.remove(newest.expect("counted as in line"));
+            let newest = line.iter().rposition(|(_, other)| *other == id);
+            line.remove(newest.expect("counted as in line"));
             self.in_line[id.index()] -= 1;
+        }
+    }
+
+    /// Parts the places of the available from those of the others, the oldest first.
+    fn part(&mut self, backends: &Backends) {
+        let mut all: Vec<Place> = self.line.drain(..).chain(self.out.drain(..)).collect();
+        all.sort_unstable();
+        for place in all {
+            let is_available = backends.available_place(place.1).is_some();
+            let line = if is_available {
+                &mut self.line
+            } else {
+                &mut self.out
+            };
+            line.push_back(place);
         }
     }
 
@@ -93,33 +125,24 @@ impl JoinIdleQueue {
         let free = |b: &Backend| self.places(b).saturating_sub(b.in_flight);
         let most = backends.members().map(free).max().unwrap_or(0);
         let least = backends.members().map(free).min().unwrap_or(0);
-        let mut line = VecDeque::new();
+        let mut ids = Vec::new();
         if most == least {
             // The smooth steps over equal counts are turns; stepping would be quadratic.
             for _ in 0..most {
-                line.extend(backends.members().map(|b| b.id));
+                ids.extend(backends.members().map(|b| b.id));
             }
         } else {
             let total: u32 = backends.members().map(free).sum();
             let mut credits = Credits::default();
             for _ in 0..total {
-                line.extend(credits.step(backends.members().map(|b| (b.id, i64::from(free(b))))));
+                ids.extend(credits.step(backends.members().map(|b| (b.id, i64::from(free(b))))));
             }
         }
-        for id in &line {
+        for id in ids {
             self.in_line[id.index()] += 1;
+            self.line.push_back((self.pushes, id));
+            self.pushes += 1;
         }
-        self.line = line;
-    }
-
-    fn fall_back(&self, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
-        let Some(table) = &self.by_weight else {
-            return choose::uniform(backends, rng);
-        };
-        if backends.nobody_left_out() {
-            return Some(backends.available_ids()[table.draw(rng)?]);
-        }
-        choose::weighted(backends, rng)
     }
 }
 
@@ -131,12 +154,16 @@ impl Strategy for JoinIdleQueue {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        let Some(at) = self.line.iter().position(|id| backends.is_eligible(*id)) else {
-            return self.fall_back(backends, rng);
-        };
-        let id = self.line.remove(at)?;
-        self.in_line[id.index()] -= 1;
-        Some(id)
+        let mut places = self.line.iter();
+        if let Some(at) = places.position(|(_, id)| backends.is_eligible(*id)) {
+            let (_, id) = self.line.remove(at)?;
+            self.in_line[id.index()] -= 1;
+            return Some(id);
+        }
+        match &self.by_weight {
+            Some(table) => table.draw_eligible(backends, rng),
+            None => choose::uniform(backends, rng),
+        }
     }
 
     fn on_dispatch(
@@ -147,13 +174,13 @@ impl Strategy for JoinIdleQueue {
         backends: &Backends,
     ) {
         if let Some(backend) = backends.get(id) {
-            self.settle(backend);
+            self.settle(backend, backends);
         }
     }
 
     fn on_response(&mut self, _now: Time, id: BackendId, _outcome: &Outcome, backends: &Backends) {
         if let Some(backend) = backends.get(id) {
-            self.settle(backend);
+            self.settle(backend, backends);
         }
     }
 
@@ -163,9 +190,10 @@ impl Strategy for JoinIdleQueue {
         if is_first {
             self.line_up(backends);
         }
+        self.part(backends);
         for id in 0..backends.ids_len() as u32 {
             if let Some(backend) = backends.get(BackendId(id)) {
-                self.settle(backend);
+                self.settle(backend, backends);
             }
         }
         if let Some(table) = &mut self.by_weight {

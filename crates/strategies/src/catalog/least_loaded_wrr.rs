@@ -1,10 +1,11 @@
 //! The articles' combination: the least loaded; among equals by weight in turn; random without data.
 //!
-//! Cost O(n). With `load=polled` it herds between polls, and falls back to a draw by weight while any
+//! Cost O(tied), with `load=polled` O(n). With `load=polled` it herds between polls, and falls back to a draw by weight while any
 //! report is missing or too old; with `load=live` loads are always known. Source: the articles.
 
+use super::least_in_flight::LeastInFlight;
 use crate::backends::{Backend, Backends};
-use crate::choose::{self, Credits, Ties};
+use crate::choose::{Credits, Ties, WeightTable, one_of_least};
 use crate::measure;
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
@@ -32,25 +33,27 @@ pub const ENTRY: Entry = Entry {
         Group::InFlight,
         "the least loaded, among equals by weight in turn, at random by weight while loads are unknown",
         |spec, context| {
-            Box::new(LeastLoadedWrr {
-                polled: spec.is("load", "polled"),
+            if spec.is("load", "live") {
+                return Box::new(LeastInFlight::unweighted(Ties::Smooth, context));
+            }
+            Box::new(LeastPolledWrr {
                 max_age_ns: measure::max_age_ns(spec, context),
                 credits: Credits::default(),
-                tied: Vec::new(),
+                by_weight: WeightTable::ALIAS,
             })
         },
     )
 };
 
+/// The same on polled counts.
 #[derive(Debug, Clone)]
-struct LeastLoadedWrr {
-    polled: bool,
+struct LeastPolledWrr {
     max_age_ns: u64,
     credits: Credits,
-    tied: Vec<BackendId>,
+    by_weight: WeightTable,
 }
 
-impl Strategy for LeastLoadedWrr {
+impl Strategy for LeastPolledWrr {
     fn pick(
         &mut self,
         now: Time,
@@ -60,20 +63,20 @@ impl Strategy for LeastLoadedWrr {
     ) -> Option<BackendId> {
         let max_age_ns = self.max_age_ns;
         let active = |b: &Backend| measure::fresh(b, now, max_age_ns).map(|(_, active)| active);
-        if !self.polled {
-            choose::least(backends, &mut self.tied, |a, b| {
-                a.in_flight.cmp(&b.in_flight)
-            });
-        } else if backends.eligible().all(|b| active(b).is_some()) {
-            choose::least(backends, &mut self.tied, |a, b| active(a).cmp(&active(b)));
-        } else {
-            return choose::weighted(backends, rng);
+        if backends.eligible().any(|b| active(b).is_none()) {
+            return self.by_weight.draw_eligible(backends, rng);
         }
-        Ties::Smooth.choose(&self.tied, &mut self.credits, backends, rng)
+        one_of_least(
+            backends.eligible(),
+            Ties::Smooth,
+            &mut self.credits,
+            rng,
+            active,
+        )
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
         self.credits.on_backends_changed(backends);
-        self.tied.reserve(backends.ids_len());
+        self.by_weight.rebuild(backends);
     }
 }

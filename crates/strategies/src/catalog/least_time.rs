@@ -5,8 +5,8 @@
 //! Source: nginx 1.31 `least_time`.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{Credits, Ties, least};
-use crate::measure::ById;
+use crate::choose::{Credits, Ties, one_of_least};
+use crate::measure::{ById, Load};
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -59,7 +59,6 @@ pub const ENTRY: Entry = Entry {
                     / NS_PER_S,
                 state: ById::default(),
                 credits: Credits::default(),
-                tied: Vec::new(),
             })
         },
     )
@@ -119,7 +118,6 @@ struct LeastTime {
     fail_timeout_s: u64,
     state: ById<History>,
     credits: Credits,
-    tied: Vec<BackendId>,
 }
 
 impl Strategy for LeastTime {
@@ -135,12 +133,17 @@ impl Strategy for LeastTime {
             history.score(now, self.fail_timeout_s, self.with_inflight);
         }
         let state = &self.state;
-        let side = |b: &Backend, other: &Backend| {
+        let load = |b: &Backend| {
             let score_ms = state.get(b.id).map_or(0, |h| h.score_ms);
-            score_ms * (1 + u64::from(b.in_flight)) * u64::from(other.weight)
+            Load::new(score_ms * (1 + u64::from(b.in_flight)), b.weight)
         };
-        least(backends, &mut self.tied, |a, b| side(a, b).cmp(&side(b, a)));
-        let id = Ties::Smooth.choose(&self.tied, &mut self.credits, backends, rng)?;
+        let id = one_of_least(
+            backends.eligible(),
+            Ties::Smooth,
+            &mut self.credits,
+            rng,
+            load,
+        )?;
         let history = self.state.of(id);
         if history.unpicked_s(now) > self.fail_timeout_s {
             history.mark_s = now.as_nanos() / NS_PER_S;
@@ -181,7 +184,6 @@ impl Strategy for LeastTime {
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
         self.state.make_room(backends);
         self.credits.on_backends_changed(backends);
-        self.tied.reserve(backends.ids_len());
     }
 }
 

@@ -8,10 +8,13 @@
 use super::key::{self, Key, KeyRoom, hash64};
 use super::request_hash::Keyless;
 use crate::backends::{Backend, Backends};
-use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter};
+use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Request};
+
+/// Fewer slots per backend than this are uneven, as the authors say.
+const SLOTS_PER_BACKEND: u64 = 100;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -30,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     ],
     needs_key: true,
     honors_weights: HonorsWeights::Yes,
+    caution,
     ..Entry::new(
         "maglev",
         Group::KeyBased,
@@ -46,6 +50,18 @@ pub const ENTRY: Entry = Entry {
         },
     )
 };
+
+/// A table of few slots per backend is filled unevenly.
+fn caution(spec: &Spec, backends: &Backends) -> Option<String> {
+    let slots = spec.integer("table").unwrap_or(0);
+    let wanted = SLOTS_PER_BACKEND * backends.members().len() as u64;
+    (slots <= wanted).then(|| {
+        format!(
+            "maglev: a table of {slots} slots is uneven for {} backends; set table to a prime above {wanted}",
+            backends.members().len()
+        )
+    })
+}
 
 #[derive(Debug, Clone)]
 struct Maglev {

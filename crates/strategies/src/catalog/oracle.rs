@@ -70,7 +70,6 @@ struct Oracle {
     mi_per_ms: f64,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
-    tied: Vec<BackendId>,
 }
 
 impl Oracle {
@@ -83,7 +82,6 @@ impl Oracle {
             mi_per_ms,
             state: ById::default(),
             ranks: Vec::new(),
-            tied: Vec::new(),
         }
     }
 
@@ -156,8 +154,7 @@ impl Strategy for Oracle {
             ranks.push((backend.id, Rank::of_load(cost)));
         }
         self.ranks = ranks;
-        choose::least_ranked(&self.ranks, &mut self.tied);
-        choose::uniform_of(&self.tied, rng)
+        choose::one_of_least_keyed(&self.ranks, rng)
     }
 
     fn on_dispatch(

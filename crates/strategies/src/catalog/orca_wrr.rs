@@ -70,7 +70,7 @@ pub const ENTRY: Entry = Entry {
         "orca-wrr",
         Group::ServerReported,
         "round robin by weights that the workers' throughput and utilization give",
-        |spec, _| {
+        |spec, context| {
             Box::new(OrcaWrr {
                 blackout_ns: spec.duration_ns("blackout").unwrap_or(0),
                 expire_ns: spec.duration_ns("expire").unwrap_or(u64::MAX),
@@ -78,7 +78,7 @@ pub const ENTRY: Entry = Entry {
                 penalty: spec.decimal("penalty").unwrap_or(1.0),
                 polled: spec.is("source", "poll"),
                 told: ById::default(),
-                stride: Stride::default(),
+                stride: Stride::new(context.few),
                 weights: Vec::new(),
                 renew_at: Time::ZERO,
             })

@@ -1,15 +1,16 @@
 //! Peak-sensitive mean latency times requests in flight, least of a few drawn.
 //!
 //! A slow response counts at once, a fast one by and by, and an idle backend's mean fades toward 0.
-//! Cost O(choices). Not when a backend may fail fast: failures look like speed (use
+//! Cost O(choices), O(log n) if all are compared. Not when a backend may fail fast: failures look like speed (use
 //! `penalty-peak-ewma` or ejection). With two choices in a small pool a slow pair must sometimes be
 //! taken; `choices=0` looks at all. Source: Finagle, tower, linkerd. Ours differs: reads do not change
 //! state, and an unsampled busy backend counts as the mean of the others, not as a huge penalty.
 
+use super::least_sampled::LeastSampled;
 use crate::backends::{Backend, Backends};
-use crate::choose::{self, Draws};
-use crate::measure::{self, ById, Rank, ms};
-use crate::registry::{Entry, Group, Kind, Parameter, Read, Spec};
+use crate::choose::Draws;
+use crate::measure::{self, ById, Sampled, ms};
+use crate::registry::{Context, Entry, Group, Kind, Parameter, Read, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
@@ -55,7 +56,7 @@ pub const ENTRY: Entry = Entry {
         "peak-ewma",
         Group::Latency,
         "peak-sensitive mean latency times requests in flight, least of two drawn",
-        |spec, _| Box::new(PeakEwma::new(spec, Penalty::NONE)),
+        |spec, context| Box::new(PeakEwma::new(spec, Penalty::NONE, context)),
     )
 };
 
@@ -89,75 +90,109 @@ impl Penalty {
 pub(crate) struct Peak {
     pub(crate) mean_ms: f64,
     stamp: Time,
+    /// ln(mean) + stamp / decay.
+    log_at_zero: f64,
 }
 
 impl Peak {
-    pub(crate) fn first(now: Time, rtt_ms: f64) -> Self {
+    pub(crate) fn new(now: Time, mean_ms: f64, decay_ns: f64) -> Self {
         Self {
-            mean_ms: rtt_ms,
+            mean_ms,
             stamp: now,
+            log_at_zero: libm::log(mean_ms) + now.as_nanos() as f64 / decay_ns,
         }
     }
 
-    /// The mean as of `now`; fades toward 0.
-    pub(crate) fn projected_ms(&self, now: Time, decay_ns: f64) -> f64 {
-        self.mean_ms * libm::exp(-(now.since_ns(self.stamp) as f64) / decay_ns)
+    /// What is left of a mean of 1 by `now`.
+    fn kept(&self, now: Time, decay_ns: f64) -> f64 {
+        libm::exp(-(now.since_ns(self.stamp) as f64) / decay_ns)
     }
 
-    /// After one more response.
+    /// After one more response: a higher one counts at once, a lower one by and by.
     pub(crate) fn updated(&self, now: Time, rtt_ms: f64, decay_ns: f64) -> Self {
-        let projected = self.projected_ms(now, decay_ns);
-        let kept = libm::exp(-(now.since_ns(self.stamp) as f64) / decay_ns);
-        let mean_ms = if rtt_ms > projected {
+        let kept = self.kept(now, decay_ns);
+        let projected_ms = self.mean_ms * kept;
+        let mean_ms = if rtt_ms > projected_ms {
             rtt_ms
         } else {
-            projected + rtt_ms * (1.0 - kept)
+            projected_ms + rtt_ms * (1.0 - kept)
         };
-        Self::first(now, mean_ms)
+        Self::new(now, mean_ms, decay_ns)
+    }
+}
+
+/// The peak-sensitive mean of each backend.
+#[derive(Debug, Clone)]
+struct Peaks {
+    decay_ns: f64,
+    default_ms: f64,
+    penalty: Penalty,
+    peaks: ById<Option<Peak>>,
+}
+
+impl Sampled for Peaks {
+    /// Logarithm of the mean as of time 0. All fade alike, so the order does not depend on now.
+    type Sample = f64;
+
+    fn sample(&self, _now: Time, backend: &Backend) -> Option<f64> {
+        let peak = self.peaks.get(backend.id)?.as_ref()?;
+        Some(peak.log_at_zero)
+    }
+
+    fn typical(&self, now: Time, known: impl Iterator<Item = f64> + Clone) -> f64 {
+        let elapsed = now.as_nanos() as f64 / self.decay_ns;
+        let means_ms = known.map(|log| libm::exp(log - elapsed));
+        let mean_ms = measure::mean_of(means_ms).unwrap_or(self.default_ms);
+        libm::log(mean_ms) + elapsed
+    }
+
+    fn load(&self, backend: &Backend, log: f64) -> f64 {
+        log + libm::log(f64::from(backend.in_flight) + 1.0)
+    }
+
+    fn learn(&mut self, now: Time, id: BackendId, outcome: &Outcome, _backends: &Backends) {
+        let rtt_ms = ms(self.penalty.recorded_ns(outcome));
+        let decay_ns = self.decay_ns;
+        let peak = self.peaks.of(id);
+        *peak = Some(match peak {
+            Some(known) => known.updated(now, rtt_ms, decay_ns),
+            None => Peak::new(now, rtt_ms, decay_ns),
+        });
+    }
+
+    fn make_room(&mut self, backends: &Backends) {
+        self.peaks.make_room(backends);
     }
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct PeakEwma {
-    decay_ns: f64,
-    default_ms: f64,
     choices: usize,
-    penalty: Penalty,
-    peaks: ById<Option<Peak>>,
     draws: Draws,
-    ranks: Vec<(BackendId, Rank)>,
-    tied: Vec<BackendId>,
+    /// How one is chosen: among all, or among those drawn.
+    least: LeastSampled<Peaks>,
 }
 
 impl PeakEwma {
-    pub(super) fn new(spec: &Spec, penalty: Penalty) -> Self {
-        Self {
+    pub(super) fn new(spec: &Spec, penalty: Penalty, context: &Context) -> Self {
+        let measure = Peaks {
             decay_ns: spec.duration_ns("decay").unwrap_or(10_000_000_000) as f64,
             default_ms: ms(spec.duration_ns("default-rtt").unwrap_or(30_000_000)),
-            choices: spec.integer("choices").unwrap_or(2) as usize,
             penalty,
             peaks: ById::default(),
-            draws: Draws::default(),
-            ranks: Vec::new(),
-            tied: Vec::new(),
-        }
-    }
-
-    fn cost_ms(&self, backend: &Backend, now: Time) -> Option<f64> {
-        let peak = self.peaks.get(backend.id)?.as_ref()?;
-        Some(peak.projected_ms(now, self.decay_ns))
-    }
-
-    fn rank(&self, backend: &Backend, now: Time, backends: &Backends) -> Rank {
-        let cost_ms = match self.cost_ms(backend, now) {
-            Some(cost_ms) => cost_ms,
-            None if backend.in_flight == 0 => return Rank::first(),
-            None => {
-                let sampled = backends.eligible().filter_map(|b| self.cost_ms(b, now));
-                measure::mean_of(sampled).unwrap_or(self.default_ms)
-            }
         };
-        Rank::of_load(cost_ms * (f64::from(backend.in_flight) + 1.0))
+        let choices = spec.integer("choices").unwrap_or(2) as usize;
+        // With draws, nobody but the drawn is ever looked at.
+        let few = if choices == 0 {
+            context.few
+        } else {
+            usize::MAX
+        };
+        Self {
+            choices,
+            draws: Draws::default(),
+            least: LeastSampled::new(measure, few),
+        }
     }
 }
 
@@ -165,47 +200,35 @@ impl Strategy for PeakEwma {
     fn pick(
         &mut self,
         now: Time,
-        _request: &Request<'_>,
+        request: &Request<'_>,
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
         let n = backends.eligible_len();
-        if n == 0 {
-            return None;
-        }
-        let mut ranks = std::mem::take(&mut self.ranks);
-        ranks.clear();
         if self.choices == 0 || self.choices >= n {
-            ranks.extend(
-                backends
-                    .eligible()
-                    .map(|b| (b.id, self.rank(b, now, backends))),
-            );
-        } else {
-            let mut draws = std::mem::take(&mut self.draws);
-            for i in draws.distinct(n, self.choices, rng) {
-                let backend = backends.eligible_at(*i as usize);
-                ranks.push((backend.id, self.rank(backend, now, backends)));
-            }
-            self.draws = draws;
+            return self.least.pick(now, request, backends, rng);
         }
-        self.ranks = ranks;
-        choose::least_ranked(&self.ranks, &mut self.tied);
-        choose::uniform_of(&self.tied, rng)
+        let drawn = self.draws.distinct(n, self.choices, rng);
+        let drawn = drawn.iter().map(|i| backends.eligible_at(*i as usize));
+        self.least.among(now, drawn, backends, rng)
     }
 
-    fn on_response(&mut self, now: Time, id: BackendId, outcome: &Outcome, _backends: &Backends) {
-        let rtt_ms = ms(self.penalty.recorded_ns(outcome));
-        let decay_ns = self.decay_ns;
-        let peak = self.peaks.of(id);
-        *peak = Some(match peak {
-            Some(known) => known.updated(now, rtt_ms, decay_ns),
-            None => Peak::first(now, rtt_ms),
-        });
+    fn on_dispatch(
+        &mut self,
+        now: Time,
+        id: BackendId,
+        request: &Request<'_>,
+        backends: &Backends,
+    ) {
+        self.least.on_dispatch(now, id, request, backends);
     }
 
-    fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.peaks.make_room(backends);
+    fn on_response(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends) {
+        self.least.on_response(now, id, outcome, backends);
+    }
+
+    fn on_backends_changed(&mut self, now: Time, backends: &Backends) {
+        self.least.on_backends_changed(now, backends);
     }
 }
 
@@ -218,10 +241,16 @@ mod tests {
     fn a_peak_counts_at_once_and_fades() {
         let round = |x: f64| (x * 100.0).round() / 100.0;
         let decay_ns = 10e9;
-        let peak = Peak::first(Time::ZERO, 100.0);
+        let peak = Peak::new(Time::ZERO, 100.0, decay_ns);
         let later = Time::from_millis(10_000);
-        assert_eq!(round(peak.projected_ms(later, decay_ns)), 36.79);
+        assert_eq!(round(100.0 * peak.kept(later, decay_ns)), 36.79);
         assert_eq!(round(peak.updated(later, 20.0, decay_ns).mean_ms), 49.43);
-        assert_eq!(peak.updated(later, 90.0, decay_ns).mean_ms, 90.0);
+        let high = peak.updated(later, 90.0, decay_ns);
+        assert_eq!(high.mean_ms, 90.0);
+        // At two requests in flight right after, as a plain number again.
+        let load = |peak: Peak| libm::exp(peak.log_at_zero + libm::log(3.0) - 1.0);
+        assert_eq!((load(high) * 10.0).round() / 10.0, 270.0);
+        let low = peak.updated(later, 20.0, decay_ns);
+        assert_eq!((load(low) * 10.0).round() / 10.0, 148.3);
     }
 }

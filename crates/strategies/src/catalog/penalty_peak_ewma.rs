@@ -39,12 +39,12 @@ pub const ENTRY: Entry = Entry {
         "penalty-peak-ewma",
         Group::Latency,
         "peak-ewma in which a failure counts as a very slow response",
-        |spec, _| {
+        |spec, context| {
             let penalty = Penalty {
                 least_ns: spec.duration_ns("penalty"),
                 max_hint_ns: spec.duration_ns("max-hint").unwrap_or(0),
             };
-            Box::new(PeakEwma::new(spec, penalty))
+            Box::new(PeakEwma::new(spec, penalty, context))
         },
     )
 };

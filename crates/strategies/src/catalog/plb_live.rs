@@ -8,7 +8,7 @@
 use super::latency_model::{Asked, LIVE, MODEL};
 use crate::backends::{Backend, Backends};
 use crate::choose;
-use crate::measure::{MAX_AGE, max_age_ns};
+use crate::measure::{MAX_AGE, Rank, max_age_ns};
 use crate::registry::{Context, Entry, Group, Kind, Parameter, Read, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -59,7 +59,7 @@ pub(super) struct Live {
     marginal: f64,
     max_age_ns: u64,
     costs: Vec<(BackendId, f64, f64)>,
-    tied: Vec<BackendId>,
+    ranks: Vec<(BackendId, Rank)>,
 }
 
 impl Live {
@@ -71,7 +71,7 @@ impl Live {
             marginal: spec.decimal("marginal").unwrap_or(0.0),
             max_age_ns: max_age_ns(spec, context),
             costs: Vec::new(),
-            tied: Vec::new(),
+            ranks: Vec::new(),
         }
     }
 
@@ -126,12 +126,11 @@ impl Strategy for Live {
         // A prediction below zero has no band.
         let bound = least.max(least * (1.0 + self.tie_band));
         let among = || costs.iter().filter(|c| c.1 <= bound);
-        let crowd = among().map(|c| c.2).fold(f64::INFINITY, f64::min);
-        self.tied.clear();
-        self.tied
-            .extend(among().filter(|c| c.2 == crowd).map(|c| c.0));
+        self.ranks.clear();
+        self.ranks
+            .extend(among().map(|c| (c.0, Rank::of_load(c.2))));
         self.costs = costs;
-        choose::uniform_of(&self.tied, rng)
+        choose::one_of_least_keyed(&self.ranks, rng)
     }
 
     fn predicted_ms(&self, backend: BackendId) -> Option<f64> {
@@ -141,6 +140,6 @@ impl Strategy for Live {
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
         self.asked.on_backends_changed(backends);
         self.costs.reserve(backends.ids_len());
-        self.tied.reserve(backends.ids_len());
+        self.ranks.reserve(backends.ids_len());
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! Between two polls every request sees the same counts and goes to the same backend; from about half a
 //! service time between polls on it is worse than not looking at all. Without a fresh report own
-//! in_flight stands in. Cost O(n).
+//! in_flight stands in. Cost O(log n); up to 16 backends are looked through.
 
-use crate::backends::{Backend, Backends};
-use crate::choose::{self, least};
-use crate::measure;
+use super::least_of::LeastOf;
+use crate::backends::Backend;
+use crate::measure::{self, Load, Measure};
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Read};
-use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
-use crate::values::{BackendId, Request};
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -33,41 +31,35 @@ pub const ENTRY: Entry = Entry {
         Group::ServerReported,
         "the fewest requests as last polled: herds between polls",
         |spec, context| {
-            Box::new(PolledLeastRequest {
-                weighted: spec.is("weights", "on"),
+            let measure = PolledLeastRequest {
+                per_weight: spec.is("weights", "on"),
                 max_age_ns: measure::max_age_ns(spec, context),
-                tied: Vec::new(),
-            })
+            };
+            Box::new(LeastOf::new(measure, context))
         },
     )
 };
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct PolledLeastRequest {
-    weighted: bool,
+    per_weight: bool,
     max_age_ns: u64,
-    tied: Vec<BackendId>,
 }
 
-impl Strategy for PolledLeastRequest {
-    fn pick(
-        &mut self,
-        now: Time,
-        _request: &Request<'_>,
-        backends: &Backends,
-        rng: &mut Rng,
-    ) -> Option<BackendId> {
-        let (weighted, max_age_ns) = (self.weighted, self.max_age_ns);
-        let side = |b: &Backend, other: &Backend| {
-            let polled = measure::fresh(b, now, max_age_ns).map(|(_, active)| active);
-            let active = u64::from(polled.unwrap_or(b.in_flight));
-            if weighted {
-                (active + 1) * u64::from(other.weight)
-            } else {
-                active
-            }
-        };
-        least(backends, &mut self.tied, |a, b| side(a, b).cmp(&side(b, a)));
-        choose::uniform_of(&self.tied, rng)
+impl Measure for PolledLeastRequest {
+    type Key = Load;
+
+    fn key(&self, now: Time, backend: &Backend) -> Load {
+        let polled = measure::fresh(backend, now, self.max_age_ns).map(|(_, active)| active);
+        let active = u64::from(polled.unwrap_or(backend.in_flight));
+        if self.per_weight {
+            Load::new(active + 1, backend.weight)
+        } else {
+            Load::new(active, 1)
+        }
+    }
+
+    fn holds_until(&self, now: Time, backend: &Backend) -> Time {
+        measure::fresh_until(backend, now, self.max_age_ns)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::key::{self, Key, KeyRoom, hash64};
 use super::request_hash::Keyless;
-use crate::backends::{Backend, Backends};
+use crate::backends::Backends;
 use crate::registry::{Entry, Group, HonorsWeights};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -26,6 +26,7 @@ pub const ENTRY: Entry = Entry {
                 key: Key::of(spec),
                 room: KeyRoom::default(),
                 keyless: Keyless::default(),
+                text: Vec::new(),
             })
         },
     )
@@ -36,13 +37,26 @@ struct Rendezvous {
     key: Key,
     room: KeyRoom,
     keyless: Keyless,
+    /// Key, zero byte, name.
+    text: Vec<u8>,
 }
 
-fn score(key: &[u8], backend: &Backend) -> f64 {
-    let hash = hash64(0, &[key, &[0], backend.name.as_bytes()]);
-    // The middle of one of 2^53 cells: never 0, never 1.
-    let u = ((hash >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64);
-    f64::from(backend.weight) / -libm::log(u)
+/// The best so far.
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    id: BackendId,
+    weight: u32,
+    u: f64,
+    score: f64,
+}
+
+/// The middle of one of 2^53 cells: never 0, never 1. Grows with the score among equal weights.
+fn uniform(hash: u64) -> f64 {
+    ((hash >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64)
+}
+
+fn score(weight: u32, u: f64) -> f64 {
+    f64::from(weight) / -libm::log(u)
 }
 
 impl Strategy for Rendezvous {
@@ -56,14 +70,30 @@ impl Strategy for Rendezvous {
         let Some(key) = self.key.in_request(request, &mut self.room) else {
             return self.keyless.pick(backends);
         };
-        let mut best: Option<(f64, BackendId)> = None;
+        self.text.clear();
+        self.text.extend_from_slice(key);
+        self.text.push(0);
+        let key_length = self.text.len();
+        let mut best: Option<Best> = None;
         for backend in backends.eligible() {
-            let score = score(key, backend);
-            if best.is_none_or(|(highest, _)| score > highest) {
-                best = Some((score, backend.id));
+            self.text.truncate(key_length);
+            self.text.extend_from_slice(backend.name.as_bytes());
+            let u = uniform(hash64(0, &[&self.text]));
+            // Neither heavier nor higher: no logarithm needed.
+            if best.is_some_and(|b| backend.weight <= b.weight && u <= b.u) {
+                continue;
+            }
+            let score = score(backend.weight, u);
+            if best.is_none_or(|b| score > b.score) {
+                best = Some(Best {
+                    id: backend.id,
+                    weight: backend.weight,
+                    u,
+                    score,
+                });
             }
         }
-        best.map(|(_, id)| id)
+        best.map(|b| b.id)
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {

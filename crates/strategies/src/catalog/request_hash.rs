@@ -41,8 +41,7 @@ pub(super) struct Keyless(Credits);
 
 impl Keyless {
     pub(super) fn pick(&mut self, backends: &Backends) -> Option<BackendId> {
-        let set = backends.eligible().map(|b| (b.id, i64::from(b.weight)));
-        self.0.step(set)
+        self.0.step_over(backends.eligible())
     }
 
     pub(super) fn on_backends_changed(&mut self, backends: &Backends) {

@@ -1,6 +1,6 @@
 //! The next eligible backend after the last picked one, in position order, wrapping.
 //!
-//! Cost O(log n), one binary search. Not when backends differ in capacity: an equal split makes the
+//! Cost O(1). Not when backends differ in capacity: an equal split makes the
 //! smallest one the bottleneck and is unstable long before the pool is full.
 
 use super::start::{self, Start};
@@ -50,9 +50,12 @@ impl Strategy for RoundRobin {
             let skipped = below(rng, n as u64) as usize;
             self.last = skipped.checked_sub(1).map(|i| backends.eligible_at(i).id);
         }
-        // Ids grow with the position, so a removed last one still marks its place.
         let available = backends.available_ids();
-        let from = available.partition_point(|id| Some(*id) <= self.last);
+        let from = match self.last.and_then(|id| backends.available_place(id)) {
+            Some(place) => place + 1,
+            // Ids grow with the position, so one that is out still marks its place.
+            None => available.partition_point(|id| Some(*id) <= self.last),
+        };
         let mut in_turn = available[from..].iter().chain(&available[..from]);
         let next = in_turn.find(|id| backends.is_eligible(**id)).copied();
         self.last = next;

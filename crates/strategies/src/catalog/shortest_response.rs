@@ -5,7 +5,7 @@
 //! one history per backend, not one per method.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{least, weighted_of};
+use crate::choose::{Credits, Ties, one_of_least};
 use crate::measure::ById;
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
@@ -38,7 +38,6 @@ pub const ENTRY: Entry = Entry {
                 slide_ns: spec.duration_ns("slide").unwrap_or(30_000_000_000),
                 since: Time::ZERO,
                 sums: ById::default(),
-                tied: Vec::new(),
             })
         },
     )
@@ -52,7 +51,6 @@ struct ShortestResponse {
     slide_ns: u64,
     since: Time,
     sums: ById<Sum>,
-    tied: Vec<BackendId>,
 }
 
 impl Strategy for ShortestResponse {
@@ -68,8 +66,8 @@ impl Strategy for ShortestResponse {
             let (sum_ms, count) = sums.get(b.id).copied().unwrap_or_default();
             u128::from(sum_ms.checked_div(count).unwrap_or(0)) * (1 + u128::from(b.in_flight))
         };
-        least(backends, &mut self.tied, |a, b| load(a).cmp(&load(b)));
-        let id = weighted_of(&self.tied, backends, rng);
+        let credits = &mut Credits::default();
+        let id = one_of_least(backends.eligible(), Ties::ByWeight, credits, rng, load);
         if now.since_ns(self.since) > self.slide_ns {
             self.since = now;
             self.sums.iter_mut().for_each(|sum| *sum = (0, 0));
@@ -87,6 +85,5 @@ impl Strategy for ShortestResponse {
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
         self.sums.make_room(backends);
-        self.tied.reserve(backends.ids_len());
     }
 }

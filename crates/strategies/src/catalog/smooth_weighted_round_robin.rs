@@ -1,14 +1,15 @@
 //! Smooth weighted round robin: shares as the weights say, spread as evenly as whole requests allow.
 //!
 //! Each pick adds every backend's weight to its credit, takes the largest credit and subtracts the
-//! sum from it: `ABCABACBA` at 4/3/2. Cost O(n). Not when work per request varies much: it never
-//! looks at the load. Source: nginx's `round robin` with `weight`, including, on request, its
+//! sum from it: `ABCABACBA` at 4/3/2. Cost O(n) up to 16
+//! backends and with `max-fails`, else O(distinct weights + log n). Not when work per request varies much:
+//! it never looks at the load. Source: nginx's `round robin` with `weight`, including, on request, its
 //! effective weight (`max-fails`).
 
-use super::start::{self, MAX_DISCARDED, Start};
+use super::start::{self, Start};
 use crate::backends::Backends;
-use crate::choose::Credits;
-use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Spec};
+use crate::choose::{Credits, Turns};
+use crate::registry::{Context, Entry, Group, HonorsWeights, Kind, Parameter, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
@@ -32,7 +33,7 @@ pub const ENTRY: Entry = Entry {
         "smooth-weighted-round-robin",
         Group::LoadBlind,
         "shares as the weights say, spread evenly (ABCABACBA)",
-        |spec, _| Box::new(SmoothWeightedRoundRobin::new(spec)),
+        |spec, context| Box::new(SmoothWeightedRoundRobin::new(spec, context)),
     )
 };
 
@@ -40,25 +41,32 @@ pub const ENTRY: Entry = Entry {
 struct SmoothWeightedRoundRobin {
     start: Start,
     max_fails: Option<i64>,
+    few: usize,
     credits: Credits,
+    /// The same for a large pool; none with `max_fails`, where weights change at every pick.
+    turns: Option<Turns>,
     /// Working weights by id; only with `max_fails`.
     working: Vec<i64>,
 }
 
 impl SmoothWeightedRoundRobin {
-    fn new(spec: &Spec) -> Self {
+    fn new(spec: &Spec, context: &Context) -> Self {
         Self {
             start: Start::of(spec),
             max_fails: spec.integer("max-fails").map(|n| n as i64),
+            few: context.few,
             credits: Credits::default(),
+            turns: None,
             working: Vec::new(),
         }
     }
 
     fn step(&mut self, backends: &Backends) -> Option<BackendId> {
+        if let Some(turns) = &mut self.turns {
+            return turns.step(backends);
+        }
         if self.max_fails.is_none() {
-            let set = backends.eligible().map(|b| (b.id, i64::from(b.weight)));
-            return self.credits.step(set);
+            return self.credits.step_over(backends.eligible());
         }
         let working = &mut self.working;
         self.credits.step(backends.eligible().map(|b| {
@@ -71,18 +79,20 @@ impl SmoothWeightedRoundRobin {
 
     fn begin_at_random(&mut self, backends: &Backends, rng: &mut Rng) {
         let period = start::period(backends.eligible());
-        // Walking is quadratic in n for equal weights, hence a second bound.
-        let is_short = period * backends.eligible_len() as u64 <= 1000 * MAX_DISCARDED;
-        if is_short && let Some(picks) = start::picks_to_discard(period, rng) {
+        if let Some(picks) = start::picks_to_discard(period, rng) {
+            let mut turns = Turns::of(&self.credits, backends);
             for _ in 0..picks {
-                self.step(backends);
+                turns.step(backends);
             }
-            return;
+            turns.settle(&mut self.credits);
+        } else {
+            for backend in backends.eligible() {
+                let credit = (unit(rng) * f64::from(backend.weight)) as i64;
+                self.credits.set(backend.id, -credit);
+            }
         }
-        for backend in backends.eligible() {
-            let credit = (unit(rng) * f64::from(backend.weight)) as i64;
-            self.credits.set(backend.id, -credit);
-        }
+        let is_kept = self.turns.is_some();
+        self.turns = is_kept.then(|| Turns::of(&self.credits, backends));
     }
 }
 
@@ -111,7 +121,14 @@ impl Strategy for SmoothWeightedRoundRobin {
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        if let Some(turns) = self.turns.take() {
+            turns.settle(&mut self.credits);
+        }
         self.credits.on_backends_changed(backends);
+        let is_large = backends.available_ids().len() > self.few;
+        if is_large && self.max_fails.is_none() {
+            self.turns = Some(Turns::of(&self.credits, backends));
+        }
         if self.max_fails.is_none() {
             return;
         }

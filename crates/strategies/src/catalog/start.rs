@@ -7,7 +7,7 @@ use crate::strategy::Rng;
 use schema::rng::below;
 
 /// Above this many picks a random start is drawn directly instead of being walked to.
-pub(super) const MAX_DISCARDED: u64 = 100_000;
+const MAX_DISCARDED: u64 = 100_000;
 
 /// The parameter `start`.
 pub(super) const PARAMETER: Parameter = Parameter {

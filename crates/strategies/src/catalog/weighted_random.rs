@@ -6,7 +6,7 @@
 //! over short runs: at a thousand requests a share is off by 1.6 points (one standard deviation).
 
 use crate::backends::Backends;
-use crate::choose::{self, WeightTable, common_divisor, weight_sum};
+use crate::choose::{WeightTable, common_divisor, weight_sum};
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
@@ -14,8 +14,6 @@ use crate::values::{BackendId, Request};
 
 /// Longest table of the `list` construction.
 pub const MAX_LIST: u64 = 1_000_000;
-/// Draws that may hit a left-out backend before the eligible are summed up instead.
-const MAX_REDRAWS: u32 = 8;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -36,11 +34,11 @@ pub const ENTRY: Entry = Entry {
         |spec, _| {
             Box::new(WeightedRandom {
                 table: if spec.is("method", "alias") {
-                    WeightTable::Alias(Vec::new(), 0)
+                    WeightTable::ALIAS
                 } else if spec.is("method", "list") {
-                    WeightTable::List(Vec::new())
+                    WeightTable::LIST
                 } else {
-                    WeightTable::Cumulative(Vec::new())
+                    WeightTable::CUMULATIVE
                 },
             })
         },
@@ -72,16 +70,7 @@ impl Strategy for WeightedRandom {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        if backends.eligible_len() == 0 {
-            return None;
-        }
-        for _ in 0..=MAX_REDRAWS {
-            let id = backends.available_ids()[self.table.draw(rng)?];
-            if backends.is_eligible(id) {
-                return Some(id);
-            }
-        }
-        choose::weighted(backends, rng)
+        self.table.draw_eligible(backends, rng)
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {

@@ -132,7 +132,6 @@ struct WlMc {
     all_cores: f64,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
-    tied: Vec<BackendId>,
 }
 
 impl WlMc {
@@ -163,7 +162,6 @@ impl WlMc {
             all_cores: 1.0,
             state: ById::default(),
             ranks: Vec::new(),
-            tied: Vec::new(),
         }
     }
 
@@ -298,8 +296,7 @@ impl Strategy for WlMc {
             ranks.push((backend.id, Rank::of_load(cost)));
         }
         self.ranks = ranks;
-        choose::least_ranked(&self.ranks, &mut self.tied);
-        choose::uniform_of(&self.tied, rng)
+        choose::one_of_least_keyed(&self.ranks, rng)
     }
 
     fn on_dispatch(

@@ -1,9 +1,13 @@
 //! Tables for draws by weight, over the available backends.
 
-use super::common_divisor;
+use super::{common_divisor, weighted};
 use crate::backends::Backends;
 use crate::strategy::Rng;
+use crate::values::BackendId;
 use schema::rng::below;
+
+/// Draws that may hit somebody unwanted before the wanted are summed up instead.
+const MAX_REDRAWS: u32 = 8;
 
 /// Tables over the available backends; numbers are places among them.
 #[derive(Debug, Clone)]
@@ -14,6 +18,15 @@ pub enum WeightTable {
     Cumulative(Vec<u64>),
     /// Cells, and the sum of the weights, which is the size of a cell.
     Alias(Vec<Cell>, u64),
+}
+
+impl WeightTable {
+    /// An alias table: O(1) per draw.
+    pub const ALIAS: Self = Self::Alias(Vec::new(), 0);
+    /// Prefix sums: O(log n) per draw.
+    pub const CUMULATIVE: Self = Self::Cumulative(Vec::new());
+    /// Copies: O(1) per draw, O(sum of weights) of memory.
+    pub const LIST: Self = Self::List(Vec::new());
 }
 
 /// A cell of an alias table: below the threshold it stands for itself.
@@ -75,6 +88,33 @@ impl WeightTable {
                 })
             }
         }
+    }
+}
+
+impl WeightTable {
+    /// An eligible one by weight. A draw that falls on one left out of this pick is made again, a few
+    /// times at most.
+    pub fn draw_eligible(&self, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
+        self.draw_other(backends, None, rng)
+    }
+
+    /// The same, but not `except`.
+    pub fn draw_other(
+        &self,
+        backends: &Backends,
+        except: Option<BackendId>,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        if backends.eligible_len() == 0 {
+            return None;
+        }
+        for _ in 0..=MAX_REDRAWS {
+            let id = backends.available_ids()[self.draw(rng)?];
+            if backends.is_eligible(id) && Some(id) != except {
+                return Some(id);
+            }
+        }
+        weighted(backends.eligible().filter(|b| Some(b.id) != except), rng)
     }
 }
 

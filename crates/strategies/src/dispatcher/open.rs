@@ -117,6 +117,7 @@ impl OpenDispatches {
                 backend: BackendId(0),
                 class: 0,
                 in_flight: 0,
+                spell: 0,
             },
             next: NONE,
         });
@@ -149,6 +150,7 @@ mod tests {
             backend: BackendId(0),
             class,
             in_flight: 1,
+            spell: 0,
         }
     }
 

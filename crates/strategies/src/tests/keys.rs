@@ -1,7 +1,7 @@
 //! Golden values of the key-based strategies, names `worker-a:8080` and so on.
 
 use super::models::options;
-use super::pools::{answered_pick, dispatcher, letter, members, shares, spec, to_two_decimals};
+use super::pools::{answered_pick, dispatcher, letter, members, shares, spec};
 use crate::catalog::maglev::fill;
 use crate::{BackendId, Dispatcher, NewBackend, Request, Time};
 
@@ -70,13 +70,29 @@ fn maglev_slots() {
 }
 
 #[test]
-fn shares_over_a_million_keys_to_two_decimals() {
-    for text in ["request-hash", "maglev", "rendezvous"] {
-        let counts = shares(&mut dispatcher(&spec(text), &[8, 2, 2, 1, 1], 1), 1_000_000);
-        let rounded = to_two_decimals(&counts);
-        let expected = [0.57, 0.14, 0.14, 0.07, 0.07];
-        assert_eq!(rounded, expected, "{text}: {counts:?}");
-    }
+fn an_eleventh_backend_moves_little_more_of_the_table_than_it_must() {
+    let slots = |extra| {
+        let d = Dispatcher::new(&spec("maglev"), &ten(extra), options()).unwrap();
+        fill(d.backends(), 65_537)
+    };
+    let (before, after) = (slots(0), slots(1));
+    let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+    let share = moved as f64 / before.len() as f64;
+    assert!((share - 0.093).abs() < 0.0015, "{share}");
+    assert!(
+        share >= 1.0 / 11.0,
+        "fewer would leave it less than its share"
+    );
+}
+
+#[test]
+fn a_small_table_is_cautioned_against() {
+    let caution = |text: &str, n| dispatcher(&spec(text), &vec![1; n], 1).caution();
+    assert_eq!(caution("maglev:table=307", 3), None);
+    let text = caution("maglev:table=293", 3).unwrap();
+    assert!(text.contains("293") && text.contains("300"), "{text}");
+    assert!(caution("maglev", 656).is_some() && caution("maglev", 655).is_none());
+    assert_eq!(caution("consistent-hash:points=1", 3), None);
 }
 
 #[test]

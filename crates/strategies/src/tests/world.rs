@@ -6,6 +6,7 @@
 use super::models::options;
 use super::pools::members;
 use crate::dispatcher::PollMark;
+use crate::registry::Context;
 use crate::{Answer, BackendId, Dispatcher, NewBackend, Options, Report, Request, Source, Spec};
 use crate::{Status, Time};
 use rand_chacha::ChaCha8Rng;
@@ -34,13 +35,20 @@ pub(super) struct World {
     states: Vec<State>,
     polls: Vec<PollMark>,
     keeps_log: bool,
+    /// Load of a backend by its in_flight and weight; a pick must have the least of all eligible.
+    pub(super) load: Option<fn(u32, u32) -> f64>,
 }
 
 impl World {
     pub(super) fn new(spec: &Spec, weights: &[u32], seed: u64) -> Self {
+        Self::in_context(spec, weights, seed, options().context)
+    }
+
+    pub(super) fn in_context(spec: &Spec, weights: &[u32], seed: u64, context: Context) -> Self {
         let options = Options {
             seed,
             slow_start_ns: seed.is_multiple_of(3).then_some(5_000_000_000),
+            context,
             ..options()
         };
         let dispatcher = Dispatcher::new(spec, &members(weights), options.clone()).expect("a pool");
@@ -71,6 +79,7 @@ impl World {
             open: BTreeMap::new(),
             polls: Vec::new(),
             keeps_log: weights.len() <= 10,
+            load: None,
         }
     }
 
@@ -164,8 +173,27 @@ impl World {
             "{}",
             self.dispatcher.spec()
         );
+        self.check_load(made, &eligible);
         assert!(self.open.insert(made.id, made.backend).is_none());
         self.states[made.backend.index()].sent += 1;
+    }
+
+    fn check_load(&self, made: crate::Dispatch, eligible: &[BackendId]) {
+        let Some(load) = self.load else {
+            return;
+        };
+        let backends = self.dispatcher.backends();
+        let weight = |id| backends.get(id).expect("it is known").weight;
+        let chosen = load(made.in_flight_before, weight(made.backend));
+        let others = eligible.iter().filter(|id| **id != made.backend);
+        for backend in others.filter_map(|id| backends.get(*id)) {
+            let other = load(backend.in_flight, backend.weight);
+            assert!(
+                chosen <= other,
+                "{}: {chosen} {other}",
+                self.dispatcher.spec()
+            );
+        }
     }
 
     fn is_available(&self, id: BackendId) -> bool {

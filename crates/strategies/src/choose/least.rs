@@ -1,0 +1,168 @@
+//! The least of some by looking through all of them, and how equals are told apart.
+
+use super::{Credits, weighted};
+use crate::backends::Backend;
+use crate::strategy::Rng;
+use crate::values::BackendId;
+use schema::rng::below;
+use std::cmp::Ordering;
+
+/// The least key among some, who has it first, and how many have it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Least<K> {
+    pub(crate) key: K,
+    pub(crate) first: BackendId,
+    pub(crate) count: u32,
+    /// Bit i: the i-th looked at has it; of the first 64.
+    tied: u64,
+}
+
+/// Looks through some for the least key; `None` of nobody.
+#[inline]
+pub(crate) fn least<'a, K: Ord>(
+    among: impl Iterator<Item = &'a Backend>,
+    key: impl Fn(&Backend) -> K,
+) -> Option<Least<K>> {
+    let mut best: Option<Least<K>> = None;
+    let mut bit = 1_u64;
+    among.for_each(|backend| {
+        let key = key(backend);
+        let order = best.as_ref().map_or(Ordering::Less, |b| key.cmp(&b.key));
+        match (order, &mut best) {
+            (Ordering::Equal, Some(best)) => {
+                best.count += 1;
+                best.tied |= bit;
+            }
+            (Ordering::Less, best) => {
+                *best = Some(Least {
+                    key,
+                    first: backend.id,
+                    count: 1,
+                    tied: bit,
+                });
+            }
+            _ => {}
+        }
+        bit <<= 1;
+    });
+    best
+}
+
+impl<K: Ord> Least<K> {
+    /// One of those that have it, among the same as were looked through.
+    #[inline]
+    pub(crate) fn one<'a>(
+        self,
+        among: impl Iterator<Item = &'a Backend> + Clone,
+        ties: Ties,
+        credits: &mut Credits,
+        rng: &mut Rng,
+        key: impl Fn(&Backend) -> K,
+    ) -> Option<BackendId> {
+        if self.count == 1 {
+            return Some(self.first);
+        }
+        if ties == Ties::Random {
+            return self.nth(below(rng, u64::from(self.count)) as u32, among, key);
+        }
+        let tied = among.filter(|b| key(b) == self.key);
+        ties.among(self.count as usize, tied, credits, rng)
+    }
+
+    /// The `i`-th of those that have it, among the same as were looked through.
+    fn nth<'a>(
+        &self,
+        i: u32,
+        mut among: impl Iterator<Item = &'a Backend>,
+        key: impl Fn(&Backend) -> K,
+    ) -> Option<BackendId> {
+        if self.tied.count_ones() < self.count {
+            let mut tied = among.filter(|b| key(b) == self.key);
+            return tied.nth(i as usize).map(|b| b.id);
+        }
+        let mut tied = self.tied;
+        for _ in 0..i {
+            tied &= tied - 1;
+        }
+        among.nth(tied.trailing_zeros() as usize).map(|b| b.id)
+    }
+}
+
+/// One of some whose key is least; O(n).
+#[inline]
+pub(crate) fn one_of_least<'a, K: Ord>(
+    among: impl Iterator<Item = &'a Backend> + Clone,
+    ties: Ties,
+    credits: &mut Credits,
+    rng: &mut Rng,
+    key: impl Fn(&Backend) -> K,
+) -> Option<BackendId> {
+    least(among.clone(), &key)?.one(among, ties, credits, rng, key)
+}
+
+/// One of those with the least key, where keys were made beforehand; ties random.
+pub(crate) fn one_of_least_keyed<K: Ord + Copy>(
+    keyed: &[(BackendId, K)],
+    rng: &mut Rng,
+) -> Option<BackendId> {
+    let least = keyed.iter().map(|(_, key)| *key).min()?;
+    let mut tied = keyed.iter().filter(|(_, key)| *key == least);
+    let i = match tied.clone().count() as u64 {
+        1 => 0,
+        count => below(rng, count),
+    };
+    tied.nth(i as usize).map(|(id, _)| *id)
+}
+
+/// How equals are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// Uniform, one draw and only if there is a tie.
+    Random,
+    /// A smooth step over the tied.
+    Smooth,
+    /// The lowest position.
+    Lowest,
+    /// A draw by weight, and only if there is a tie.
+    ByWeight,
+}
+
+impl Ties {
+    /// The words of a `ties` parameter.
+    pub const WORDS: &'static [&'static str] = &["smooth", "random", "lowest"];
+
+    /// The rule that the parameter `ties` of a spec names.
+    pub fn of(spec: &crate::Spec) -> Self {
+        if spec.is("ties", "smooth") {
+            Self::Smooth
+        } else if spec.is("ties", "random") {
+            Self::Random
+        } else {
+            Self::Lowest
+        }
+    }
+
+    /// One of several, given in position order; `count` is how many.
+    pub fn among<'a>(
+        self,
+        count: usize,
+        mut tied: impl Iterator<Item = &'a Backend> + Clone,
+        credits: &mut Credits,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        match self {
+            Self::Lowest => tied.next().map(|b| b.id),
+            Self::Random => {
+                let i = if count > 1 {
+                    below(rng, count as u64)
+                } else {
+                    0
+                };
+                tied.nth(i as usize).map(|b| b.id)
+            }
+            Self::Smooth => credits.step_over(tied),
+            Self::ByWeight if count > 1 => weighted(tied, rng),
+            Self::ByWeight => tied.next().map(|b| b.id),
+        }
+    }
+}
