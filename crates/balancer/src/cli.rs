@@ -36,8 +36,14 @@ pub(crate) struct Cli {
 /// What else it can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the strategies with their parameters.
+    /// List the strategies with their parameters, or check how some are spelled.
     Strategies {
+        /// Only check this spelling and the model it needs (repeat); exit 2 if it is refused.
+        #[arg(long, value_name = "S")]
+        check: Vec<String>,
+        /// Latency model, as for serving (repeat).
+        #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
+        models: Vec<ModelFile>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -86,7 +92,8 @@ pub(crate) struct Serve {
     /// How often each worker's /stats is read.
     #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
     pub(crate) stats_interval: Duration,
-    /// Latency model for predictive strategies (repeat); named after its file unless NAME is given.
+    /// Latency model for predictive strategies, or a folder of them (repeat); named after its file
+    /// unless NAME is given.
     #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
     pub(crate) models: Vec<ModelFile>,
     /// What a core of a worker retires, MIPS; only strategies marked as oracles use it.

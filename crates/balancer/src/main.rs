@@ -9,6 +9,7 @@ mod event_log;
 mod models;
 mod polls;
 mod proxy;
+mod registry;
 mod replay;
 mod serve;
 mod settings;
@@ -20,7 +21,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        Some(Command::Strategies { json }) => replay::print_strategies(json),
+        Some(Command::Strategies {
+            check,
+            models,
+            json,
+        }) => registry::strategies(&check, &models, json),
         Some(Command::Replay {
             events,
             models,

@@ -1,4 +1,5 @@
-//! Loading latency models: `[NAME=]FILE`, named after the file unless a name is given.
+//! Loading latency models: `[NAME=]FILE`, named after the file unless a name is given; of a folder
+//! every table in it, by name.
 
 use predictor::LatencyTable;
 use std::io::Read as _;
@@ -29,13 +30,16 @@ pub(crate) fn parse(text: &str) -> Result<ModelFile, String> {
     Ok(ModelFile { name, path })
 }
 
-/// Loads every file.
+/// Ending of a table's file name in a folder of models.
+const ENDING: &str = "plbtab";
+
+/// Loads every file, and every table of a folder.
 ///
 /// # Errors
 /// A file that cannot be read or is no intact table, named with what to do about it.
 pub(crate) fn load(files: &[ModelFile]) -> Result<Models, String> {
     let mut models = Models::default();
-    for ModelFile { name, path } in files {
+    for ModelFile { name, path } in &expand(files)? {
         let told = |e: &dyn std::fmt::Display| format!("--model {}: {e}", path.display());
         let mut bytes = Vec::new();
         // One byte more than allowed, so that the reader sees that there are too many.
@@ -47,6 +51,30 @@ pub(crate) fn load(files: &[ModelFile]) -> Result<Models, String> {
         models.add(name, Arc::new(table)).map_err(|e| told(&e))?;
     }
     Ok(models)
+}
+
+fn expand(files: &[ModelFile]) -> Result<Vec<ModelFile>, String> {
+    let mut all = Vec::new();
+    for file in files {
+        if !file.path.is_dir() {
+            all.push(file.clone());
+            continue;
+        }
+        let told = |e: std::io::Error| format!("--model {}: {e}", file.path.display());
+        let entries = std::fs::read_dir(&file.path).map_err(told)?;
+        let mut tables = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(told)?.path();
+            if path.extension().is_some_and(|e| e == ENDING) {
+                let stem = path.file_stem().unwrap_or_default();
+                let name = stem.to_string_lossy().into_owned();
+                tables.push(ModelFile { name, path });
+            }
+        }
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        all.append(&mut tables);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -13,19 +13,6 @@ use strategies::replay::{Mismatch, Replay, Verdict};
 /// Longest line of an event log, bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Prints the registry.
-pub(crate) fn print_strategies(json: bool) -> anyhow::Result<ExitCode> {
-    if json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&strategies::registry::describe())?
-        );
-    } else {
-        print!("{}", strategies::registry::table());
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Replays each log and compares its picks; exit 1 on a difference, 2 if a file is no log.
 pub(crate) fn replay(
     files: &[PathBuf],

@@ -50,6 +50,9 @@ pub struct Manifest {
     pub warmup_requests: u64,
     /// Strategies in the order given; the first is the baseline.
     pub strategies: Vec<String>,
+    /// Latency models that predictive strategies may ask, in the folder `models`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<Model>,
     /// Every planned arm in running order.
     pub arms: Vec<Arm>,
     /// Marks that concern the whole run (`emulated`, `generator_saturated` ...).
@@ -68,6 +71,15 @@ pub struct Versions {
     /// Engine version, when containers ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docker_engine: Option<String>,
+}
+
+/// A latency model as it was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its file, in hex.
+    pub sha256: String,
 }
 
 /// The machine.

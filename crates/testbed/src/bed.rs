@@ -6,7 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod process;
 pub(crate) mod select;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schema::manifest::WorkerLimits;
 use schema::stats::BYTES_PER_GB;
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     /// Strategy and seed the balancer starts with; every arm resets them.
     pub(crate) strategy: String,
     pub(crate) seed: u64,
+    /// Folder of latency models, if any are needed.
+    pub(crate) models: Option<PathBuf>,
 }
 
 /// One replay.

@@ -165,6 +165,7 @@ impl Bench {
             stats_interval: format!("{}ms", self.manifest.stats_interval_ms),
             strategy: first,
             seed: self.manifest.seed,
+            models: (!self.manifest.models.is_empty()).then(|| self.folder.path("models")),
         };
         let Some(docker) = self.selected.docker.clone() else {
             let any = Ports {

@@ -78,6 +78,9 @@ pub(crate) struct BenchArgs {
     /// [default: the preset's]
     #[arg(long, value_name = "A,B,...")]
     pub(crate) strategies: Option<String>,
+    /// Latency model for predictive strategies, or a folder of them (repeat) [default: models/]
+    #[arg(long = "model", value_name = "[NAME=]FILE")]
+    pub(crate) models: Vec<String>,
     /// Workload file [default: the preset's]
     #[arg(long, value_name = "FILE")]
     pub(crate) workload: Option<PathBuf>,
@@ -97,7 +100,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with an interrupted bench; everything else comes from its manifest
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "protection"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "protection"])]
     pub(crate) resume: Option<PathBuf>,
     /// Balancer protection: plain compares strategies alone, guarded adds retries and ejection
     #[arg(long, default_value = "plain", value_parser = ["plain", "guarded"])]
@@ -167,6 +170,7 @@ impl SmokeArgs {
         BenchArgs {
             preset: Preset::Smoke,
             strategies: None,
+            models: Vec::new(),
             workload: None,
             load: None,
             backend: self.backend,

@@ -68,7 +68,9 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<u8> {
         checks.push(Check::of(
             "strategies",
             Verdict::Bad,
-            programs.strategies().map(|s| s.join(", ")),
+            programs
+                .strategies()
+                .map(|s| s.into_iter().map(|s| s.name).collect::<Vec<_>>().join(", ")),
         ));
     }
     checks.extend(engine(programs.as_ref().ok()).await);

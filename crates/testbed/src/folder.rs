@@ -54,9 +54,9 @@ impl Folder {
         Ok((folder, manifest))
     }
 
-    /// Makes `parts`, `events`, `logs`, `schedules` where they are missing.
+    /// Makes `parts`, `events`, `logs`, `schedules`, `models` where they are missing.
     pub(crate) fn make_working_folders(&self) -> anyhow::Result<()> {
-        for name in ["parts", "events", "logs", "schedules"] {
+        for name in ["parts", "events", "logs", "schedules", "models"] {
             let path = self.root.join(name);
             fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         }

@@ -16,6 +16,7 @@ mod host;
 mod images;
 mod janitor;
 mod leash;
+mod models;
 mod plan;
 mod programs;
 mod report;

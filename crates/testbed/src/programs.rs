@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::folder::digest_file;
+use crate::models::ModelFile;
+use schema::problem::{Problem, Problems};
 
 /// Overrides the folder the programs are taken from.
 const FOLDER_VARIABLE: &str = "PLUMBLINE_BIN_DIR";
@@ -34,9 +36,11 @@ pub(crate) struct Calibration {
 }
 
 /// One entry of `balancer strategies --json`.
-#[derive(Debug, Clone, Deserialize)]
-struct Registered {
-    name: String,
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Registered {
+    pub(crate) name: String,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) needs_model: bool,
 }
 
 impl Programs {
@@ -100,12 +104,42 @@ impl Programs {
         serde_json::from_str(&text).with_context(|| format!("`worker calibrate` printed {text:?}"))
     }
 
-    /// Names of all strategies, in registry order.
-    pub(crate) fn strategies(&self) -> anyhow::Result<Vec<String>> {
+    /// All strategies, in registry order.
+    pub(crate) fn strategies(&self) -> anyhow::Result<Vec<Registered>> {
         let text = self.ask("balancer", ["strategies", "--json"])?;
-        let list: Vec<Registered> = serde_json::from_str(&text)
-            .with_context(|| "`balancer strategies --json` printed no list of strategies")?;
-        Ok(list.into_iter().map(|s| s.name).collect())
+        serde_json::from_str(&text)
+            .with_context(|| "`balancer strategies --json` printed no list of strategies")
+    }
+
+    /// Checks how strategies are spelled, and that the models they need are there.
+    ///
+    /// # Errors
+    /// What the balancer says of the first that it refuses, as a mistake of the user.
+    pub(crate) fn check_strategies(
+        &self,
+        strategies: &[String],
+        models: &[ModelFile],
+    ) -> anyhow::Result<()> {
+        let mut command = Command::new(self.path("balancer"));
+        command.arg("strategies").stdin(Stdio::null());
+        for strategy in strategies {
+            command.args(["--check", strategy]);
+        }
+        for model in models {
+            command.arg("--model").arg(model.flag());
+        }
+        let output = command.output().context("cannot run the balancer")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        let complaint = complaint.trim().trim_start_matches("error: ").to_string();
+        Err(Problems::from(Problem::new(
+            "--strategies",
+            strategies.join(","),
+            complaint,
+        ))
+        .into())
     }
 
     /// Runs a program to its end and returns its standard output.

@@ -13,6 +13,7 @@ use crate::bed::{Settings, WORKER_CORES};
 use crate::cli::UpArgs;
 use crate::control::{Addresses, Control};
 use crate::folder::Folder;
+use crate::models;
 use crate::plan::burn::{self, Situation, UNKNOWN_LOAD};
 use crate::plan::strategies::parse_list;
 use crate::programs::Programs;
@@ -31,6 +32,8 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
     let [strategy] = &strategies[..] else {
         return Err(Problem::new("--strategy", &arguments.strategy, "more than one").into());
     };
+    let found = models::find(&[])?;
+    programs.check_strategies(&strategies, &found)?;
     let selected = select(arguments.backend, &programs).await?;
     let calibration = programs.calibrate()?;
     let situation = Situation {
@@ -50,6 +53,7 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
         stats_interval: "100ms".into(),
         strategy: strategy.clone(),
         seed: 0,
+        models: (!found.is_empty()).then(models::shipped),
     };
     match selected.docker {
         Some(docker) => containers(arguments, &docker, &settings).await.map(|()| 0),

@@ -398,6 +398,7 @@ fn variables(
         ("SEED", settings.seed.to_string()),
         ("STATS_INTERVAL", settings.stats_interval.clone()),
         ("PROTECTION", settings.protection.clone()),
+        ("MODELS", root.join("models").display().to_string()),
         ("EVENTS", root.join("events").display().to_string()),
     ]
     .map(|(name, value)| (format!("PLUMBLINE_{name}"), value))

@@ -165,6 +165,12 @@ async fn start_balancer(
         .args(["--seed", &settings.seed.to_string()])
         .args(["--stats-interval", &settings.stats_interval])
         .args(["--protection", &settings.protection])
+        .args(
+            settings
+                .models
+                .iter()
+                .flat_map(|folder| ["--model".into(), folder.clone()]),
+        )
         .arg("--event-log")
         .arg(folder.path("events/start.jsonl"));
     for ((name, cores, memory_gb), address) in WORKERS.into_iter().zip(workers) {

@@ -14,10 +14,11 @@ use crate::cli::BenchArgs;
 use crate::figures::comparison::AA_PREFIX;
 use crate::folder::Folder;
 use crate::host;
+use crate::models::{self, ModelFile};
 use crate::plan::burn::{Situation, choose};
 use crate::plan::order;
 use crate::plan::preset::{at_load, load, rate_rps};
-use crate::plan::strategies::parse_list;
+use crate::plan::strategies::{find, parse_list};
 use crate::plan::threshold::Threshold;
 use crate::programs::Programs;
 use crate::signals::Stop;
@@ -32,6 +33,7 @@ pub(crate) enum Plan {
         root: PathBuf,
         manifest: Box<Manifest>,
         workload: Box<Workload>,
+        models: Vec<ModelFile>,
         thresholds: Vec<Threshold>,
     },
     /// An interrupted one.
@@ -57,10 +59,18 @@ pub(super) fn asked_kind(arguments: &BenchArgs, plans: &[Plan]) -> Option<Kind> 
 pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Result<Vec<Plan>> {
     let registered = programs.strategies()?;
     let preset = arguments.preset;
+    let found = models::find(&arguments.models)?;
     let strategies = match &arguments.strategies {
         Some(text) => parse_list(text, &registered)?,
-        None => parse_list(&preset.strategies(&registered).join(","), &registered)?,
+        None => preset.strategies(&registered, !found.is_empty()),
     };
+    let needs_model = |s: &String| find(s, &registered).is_some_and(|r| r.needs_model);
+    let found = if strategies.iter().any(needs_model) {
+        found
+    } else {
+        Vec::new()
+    };
+    programs.check_strategies(&strategies, &found)?;
     let workload = match &arguments.workload {
         Some(path) => Workload::parse(&path.display().to_string(), &read_input(path)?)?,
         None => preset.workload()?,
@@ -129,6 +139,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
             stats_interval_ms: STATS_INTERVAL_MS,
             blocks,
             warmup_requests: preset.warmup_requests(&workload),
+            models: models::describe(&found)?,
             arms: order::arms(&run_name, &strategies, blocks, arguments.seed),
             strategies: strategies.clone(),
         };
@@ -136,6 +147,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
             root: folder_path(arguments.out.as_deref(), &name, several.then_some(&suffix)),
             manifest: Box::new(manifest),
             workload: Box::new(workload),
+            models: found.clone(),
             thresholds: thresholds.clone(),
         });
     }
@@ -192,9 +204,11 @@ pub(super) fn bench(
             root,
             manifest,
             workload,
+            models,
             thresholds,
         } => {
             let folder = Folder::create(&root)?;
+            models::copy(&models, &folder.path("models"))?;
             write_workloads(&folder, &manifest, &workload)?;
             (folder, manifest, thresholds)
         }

@@ -6,6 +6,7 @@ use schema::problem::{Problem, Problems};
 use schema::workload::{Traffic, Workload};
 
 use crate::figures::intervals::blocks_needed;
+use crate::programs::Registered;
 
 const QUICK: &str = include_str!("../../../../workloads/quick.json");
 const PAPER: &str = include_str!("../../../../workloads/paper.json");
@@ -41,8 +42,9 @@ impl Preset {
         }
     }
 
-    /// The strategies when none are named; `registered` are all that exist, in their order.
-    pub(crate) fn strategies(self, registered: &[String]) -> Vec<String> {
+    /// The strategies when none are named; `registered` are all that exist, in their order. Without
+    /// models those that need one are left out.
+    pub(crate) fn strategies(self, registered: &[Registered], models: bool) -> Vec<String> {
         let wanted: &[&str] = match self {
             Self::Smoke | Self::Paper => &["round-robin", "smooth-weighted-round-robin"],
             Self::Quick => &[
@@ -50,7 +52,10 @@ impl Preset {
                 "smooth-weighted-round-robin",
                 "weighted-least-request",
             ],
-            Self::Full => return registered.to_vec(),
+            Self::Full => {
+                let able = registered.iter().filter(|r| models || !r.needs_model);
+                return able.map(|r| r.name.clone()).collect();
+            }
         };
         wanted.iter().map(ToString::to_string).collect()
     }

@@ -3,6 +3,7 @@
 use schema::problem::{Findings, Problem, Problems, nearest};
 
 use crate::figures::comparison::AA_PREFIX;
+use crate::programs::Registered;
 
 const FLAG: &str = "--strategies";
 
@@ -12,7 +13,7 @@ const FLAG: &str = "--strategies";
 /// # Errors
 /// An empty piece, a parameter before the first strategy, the same strategy twice, a name that is
 /// not `known` (names without parameters).
-pub(crate) fn parse_list(text: &str, known: &[String]) -> Result<Vec<String>, Problems> {
+pub(crate) fn parse_list(text: &str, known: &[Registered]) -> Result<Vec<String>, Problems> {
     let mut findings = Findings::default();
     let mut list: Vec<String> = Vec::new();
     for piece in text.split(',').map(str::trim) {
@@ -50,13 +51,14 @@ fn is_parameter(piece: &str) -> bool {
         .is_some_and(|(key, _)| !key.contains(':'))
 }
 
-fn unknown(strategy: &str, known: &[String]) -> Option<Problem> {
+fn unknown(strategy: &str, known: &[Registered]) -> Option<Problem> {
     let name = strategy.split(':').next().unwrap_or_default();
-    if known.iter().any(|k| k == name) {
+    if find(strategy, known).is_some() {
         return None;
     }
-    let names = || known.iter().map(String::as_str);
-    let problem = Problem::new(FLAG, strategy, "unknown strategy").allowed(known.join(", "));
+    let names = || known.iter().map(|k| k.name.as_str());
+    let all: Vec<&str> = names().collect();
+    let problem = Problem::new(FLAG, strategy, "unknown strategy").allowed(all.join(", "));
     Some(match nearest(name, names()) {
         _ if strategy.starts_with(AA_PREFIX) => {
             problem.next("the baseline's second arm is added by itself")
@@ -66,12 +68,25 @@ fn unknown(strategy: &str, known: &[String]) -> Option<Problem> {
     })
 }
 
+/// The registry's entry of a spelled-out strategy.
+pub(crate) fn find<'a>(strategy: &str, known: &'a [Registered]) -> Option<&'a Registered> {
+    let name = strategy.split(':').next().unwrap_or_default();
+    known
+        .iter()
+        .find(|k| k.name == name || k.aliases.iter().any(|a| a == name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::parse_list;
+    use crate::programs::Registered;
 
     fn parse(text: &str) -> Result<Vec<String>, String> {
-        let known = ["round-robin", "random", "peak-ewma"].map(String::from);
+        let known = ["round-robin", "random", "peak-ewma"].map(|name| Registered {
+            name: name.into(),
+            aliases: Vec::new(),
+            needs_model: false,
+        });
         parse_list(text, &known).map_err(|e| e.to_string())
     }
 

@@ -1,0 +1,47 @@
+//! The strategies as this program knows them: listing them, checking how they are spelled.
+
+use crate::models::ModelFile;
+use std::process::ExitCode;
+use strategies::Spec;
+use strategies::registry::{describe, table};
+
+/// Prints the registry, or, where spellings are given, the canonical form of each; exit 2 at the
+/// first that is refused.
+pub(crate) fn strategies(
+    check: &[String],
+    models: &[ModelFile],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    if !check.is_empty() {
+        return Ok(match checked(check, models) {
+            Ok(specs) => {
+                specs.iter().for_each(|spec| println!("{spec}"));
+                ExitCode::SUCCESS
+            }
+            Err(problem) => {
+                eprintln!("error: {problem}");
+                ExitCode::from(2)
+            }
+        });
+    }
+    if json {
+        println!("{}", serde_json::to_string_pretty(&describe())?);
+    } else {
+        print!("{}", table());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn checked(texts: &[String], models: &[ModelFile]) -> Result<Vec<Spec>, String> {
+    let models = crate::models::load(models)?;
+    texts
+        .iter()
+        .map(|text| {
+            let spec = Spec::parse_live(text).map_err(|e| e.to_string())?;
+            if let Some(wanted) = &spec.entry().model {
+                models.find(&spec, wanted)?;
+            }
+            Ok(spec)
+        })
+        .collect()
+}
