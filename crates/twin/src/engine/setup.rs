@@ -213,6 +213,7 @@ impl Setup {
                 poll_interval_ns: ((self.polls.interval * 1e9) as u64).max(1),
                 mi_per_ms: self.mips_per_core / 1e3,
                 models: self.models.clone(),
+                ..Context::default()
             },
             ..Options::default()
         }
