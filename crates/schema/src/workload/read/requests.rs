@@ -100,24 +100,32 @@ impl<'a> Reader<'a> {
         };
         let (mut earliest_us, mut bad) = (0, 0);
         for item in &items {
-            let fields = ["at_us", "api", "task_size_mi"];
-            let entry = self.document.object(item, &fields, &mut self.findings);
-            let read = entry.and_then(|entry| {
-                let at_us = self.at_us(&entry, earliest_us);
-                let api = self.api_name(&entry, known);
-                let size = entry.field("task_size_mi");
-                let good = size
-                    .is_none_or(|_| self.number(&entry, "task_size_mi", &TASK_SIZE_MI).is_some());
-                at_us.filter(|_| good && api.is_some())
-            });
-            match read {
-                Some(at_us) => earliest_us = at_us,
-                None => bad += 1,
+            let text = &self.document.text[self.document.span(item)];
+            let entry = serde_json::from_str(text).ok();
+            if let Some(good) = entry.and_then(|entry| known.request(&entry, earliest_us)) {
+                earliest_us = good.at_us;
+                continue;
             }
+            if let Some(at_us) = self.fault(item, known, earliest_us) {
+                earliest_us = at_us;
+            }
+            bad += 1;
             if bad == MAX_BAD {
                 return;
             }
         }
+    }
+
+    /// Finds what is wrong with an entry in which something is, and gives its time if that is right.
+    fn fault(&mut self, item: &Node<'a>, known: &Known<'_>, earliest_us: u64) -> Option<u64> {
+        let fields = ["at_us", "api", "task_size_mi"];
+        let entry = self.document.object(item, &fields, &mut self.findings)?;
+        let at_us = self.at_us(&entry, earliest_us);
+        self.api_name(&entry, known);
+        if entry.field("task_size_mi").is_some() {
+            self.number(&entry, "task_size_mi", &TASK_SIZE_MI);
+        }
+        at_us
     }
 
     fn at_us(&mut self, entry: &Object<'a>, earliest_us: u64) -> Option<u64> {
@@ -138,36 +146,36 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn api_name(&mut self, entry: &Object<'a>, known: &Known<'_>) -> Option<u32> {
+    fn api_name(&mut self, entry: &Object<'a>, known: &Known<'_>) {
         let Some(node) = entry.field("api") else {
             let problem = self.document.missing(entry, "api");
             self.findings.push(problem);
-            return None;
+            return;
         };
         let text = &self.document.text[self.document.span(&node)];
         let Ok(name) = serde_json::from_str::<Name<'_>>(text) else {
             let what = "expected the id of an API, or its place in apis from 0";
             let problem = self.document.problem(&node, what);
             self.findings.push(problem);
-            return None;
+            return;
         };
-        if let Some(index) = known.index(&name) {
-            return Some(index);
-        }
         match name {
+            name if known.index(&name).is_some() => {}
             Name::Place(_) => {
                 let last = known.apis.len() - 1;
                 self.wrong(&node, "no such API", &format!("0 to {last}"));
             }
-            Name::Id(id) => match nearest(&id, known.by_id.keys().copied().take(MAX_COMPARED)) {
-                Some(near) => {
-                    let what = format!("no such API; did you mean \"{near}\"?");
-                    self.note(&node, &what, "");
+            Name::Id(id) => {
+                let ids = known.by_id.keys().copied().take(MAX_COMPARED);
+                match nearest(&id, ids) {
+                    Some(near) => {
+                        let what = format!("no such API; did you mean \"{near}\"?");
+                        self.note(&node, &what, "");
+                    }
+                    None => self.note(&node, "no such API", "add it to apis"),
                 }
-                None => self.note(&node, "no such API", "add it to apis"),
-            },
+            }
         }
-        None
     }
 }
 
