@@ -94,6 +94,31 @@ fn speed_divides_the_due_times() {
     assert!(due.contains(&"90000000"));
 }
 
+#[test]
+fn a_list_of_requests_is_sent_as_listed() {
+    let server = Server::answering(Duration::ZERO);
+    let run = Run::new(&server.url, 1, 1.0).flags(&["--speed", "2"]);
+    let workload = r#"{"schema": "plumbline.workload/1", "name": "t", "seed": 1, "apis": [
+        {"id": "read", "method": "GET", "url": "/a", "task_size_mi": 400.5},
+        {"id": "write", "method": "POST", "url": "/a", "task_size_mi": 7}],
+        "requests": [{"at_us": 1000, "api": "write", "task_size_mi": 2.5},
+            {"at_us": 1000, "api": "read"}, {"at_us": 31001, "api": 1}]}"#;
+    std::fs::write(run.folder.path().join("w.json"), workload).expect("written");
+    let done = run.finish();
+    let mut rows = done.rows;
+    rows.sort_by_key(|row| row["seq"].parse::<u64>().expect("a number"));
+    let columns = ["api_id", "task_size_mi", "intended_ns", "status"];
+    let found = rows.iter().map(|row| columns.map(|c| row[c].as_str()));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            ["write", "2.5", "500000", "200"],
+            ["read", "400.5", "500000", "200"],
+            ["write", "7", "15500500", "200"]
+        ]
+    );
+}
+
 /// Prints the lateness at the paper's rate; run it alone and optimized:
 /// `cargo test --release -p plumbline-simulator -- --ignored --nocapture lateness`.
 #[test]
