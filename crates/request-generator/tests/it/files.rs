@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::{generator, stderr, stdout, workloads};
 
 /// The commands that workloads/README.md gives, without the program's name.
@@ -205,4 +207,47 @@ fn a_failed_write_says_where_and_leaves_the_old_file_alone() {
     let output = generator(&["generate", "--seed", "1", "--out", is_folder]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 0);
+}
+
+/// Pinned, since whoever has the same arguments must get the same bytes, on every machine and in
+/// every later version: what they should be is tested against theory beside the laws.
+#[test]
+fn the_bytes_of_every_law_are_these() {
+    let cases = [
+        (
+            "--arrivals constant:60%",
+            "0541b4479e66f50fd78d9d9c18b008787511d51a0b46648cbcffd6d752895adb",
+        ),
+        (
+            "--arrivals poisson:80 --order round --size-cv 0.2",
+            "28da1c14e0d8c76f05247d834d4e00e3c573bf437ce9a81c7f8b3732eb26f305",
+        ),
+        (
+            "--arrivals gamma:60%:3 --sizes exponential:400",
+            "6e092c43d61a849689c0ec0fba5fcf0ebbb6699ea75bd1be97105cd9a2da7d9a",
+        ),
+        (
+            "--arrivals gamma:80:0.3 --sizes bimodal:100:2000:0.1",
+            "cf3af82aa8a4a9252eb5c3f353b8899a05b81263b026d64a9aed8a1d4f192b01",
+        ),
+        (
+            "--arrivals sine:80:1:500ms --sizes pareto:400:1.5",
+            "863732fb664bef296dfccd01f06557c166735ca53e34d37d8741114762980d29",
+        ),
+        (
+            "--arrivals ramp:0:90:2s:20:0s --urls 50 --sizes h2:400:4",
+            "4b153bb49db1d8506216f215d6bfb430df7a9a95071bc3136abacb8be544ad3b",
+        ),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("w.json");
+    let path = path.to_str().expect("text");
+    for (flags, expected) in cases {
+        let mut arguments = vec!["generate", "--seed", "42", "--runs", "5", "--out", path];
+        arguments.extend(flags.split_whitespace());
+        assert!(generator(&arguments).status.success(), "{flags}");
+        let schedule = generator(&["expand", path]).stdout;
+        let bytes = [fs::read(path).expect("made"), schedule].concat();
+        assert_eq!(format!("{:x}", Sha256::digest(bytes)), expected, "{flags}");
+    }
 }

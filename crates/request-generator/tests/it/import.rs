@@ -223,3 +223,28 @@ fn bad_rows_can_be_left_out_and_are_counted() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no request: all 1 rows are bad"));
 }
+
+#[test]
+fn a_trace_beyond_the_limits_is_refused_and_a_part_of_it_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = file(folder.path(), "long.csv", &"1,GET,/a\n".repeat(1_000_001));
+    let output = generator(&["import", "--format", "csv", &trace]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        format!("error: {trace}: more than 1000000 requests; import a part with --limit 1000000\n")
+    );
+    let (part, _) = import(&["--format", "csv", &trace, "--limit", "5"]);
+    assert_eq!(part.requests(), 5);
+
+    let huge = fs::File::create(folder.path().join("huge.csv")).expect("made");
+    huge.set_len(128 * 1024 * 1024 + 1).expect("sparse");
+    let trace = folder.path().join("huge.csv");
+    let output = generator(&["import", "--format", "csv", trace.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(
+        said.contains("huge.csv: size: file too large (allowed: 134217728 bytes)"),
+        "{said}"
+    );
+}
