@@ -72,13 +72,13 @@ pub(crate) struct Generate {
     /// Name of the workload; default: the name of the output file, else "workload"
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Write here, whole or not at all; default: standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sizes: SizeArguments,
     #[command(flatten)]
     pub(crate) capacity: Capacity,
-    /// Write here, whole or not at all; default: standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
 }
 
 /// How large tasks are.

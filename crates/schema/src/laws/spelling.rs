@@ -21,7 +21,7 @@ pub const SPELLINGS: [(&str, &str); 7] = [
     ),
     (
         "gamma:RATE:CV",
-        "gamma gaps of that coefficient of variation, bursty above 1: gamma:80:3 (or bursty:80:3)",
+        "gamma gaps, bursty for a CV above 1: gamma:80:3 or bursty:80:3",
     ),
     (
         "sine:RATE:AMPLITUDE:PERIOD",
