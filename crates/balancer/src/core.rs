@@ -143,7 +143,6 @@ impl State {
             attempt: attempt.number,
             tried: attempt.tried,
             cost_mi: attempt.cost_mi,
-            dispatch: 0,
         };
         let started = Instant::now();
         let dispatch = self.dispatcher.pick(now, &request);

@@ -130,6 +130,8 @@ impl Backend {
 #[derive(Debug, Clone, Default)]
 pub struct Backends {
     all: Vec<Backend>,
+    /// Dispatches so far, to anybody.
+    dispatches: u64,
     members: Vec<BackendId>,
     available: Vec<BackendId>,
     /// By id: index into `available`, or [`NOWHERE`].
@@ -150,6 +152,11 @@ impl Backends {
             panic_percent,
             ..Self::default()
         }
+    }
+
+    /// Number of the newest dispatch; to a strategy that is told of a dispatch, the number of that one.
+    pub fn newest_dispatch(&self) -> u64 {
+        self.dispatches.saturating_sub(1)
     }
 
     /// Whether so few are up that ejections are ignored.
@@ -255,6 +262,16 @@ impl Backends {
 
 /// Changes, made by the dispatcher only.
 impl Backends {
+    /// Counts a dispatch: its number, and the backend's in_flight just after.
+    #[inline]
+    pub(crate) fn raise(&mut self, id: BackendId) -> (u64, u32) {
+        let backend = &mut self.all[id.index()];
+        backend.sent += 1;
+        backend.in_flight += 1;
+        self.dispatches += 1;
+        (self.dispatches - 1, backend.in_flight)
+    }
+
     pub(crate) fn get_mut(&mut self, id: BackendId) -> Option<&mut Backend> {
         self.all.get_mut(id.index())
     }

@@ -15,7 +15,7 @@ pub use reports::PollMark;
 use crate::backends::{Backend, Backends, NewBackend};
 use crate::ejection::{Attempt, Ejections};
 use crate::fail_hold::FailHold;
-use crate::registry::{Context, Spec};
+use crate::registry::{Context, Entry, Spec};
 use crate::strategy::Strategy;
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Outcome, Request};
@@ -83,7 +83,6 @@ pub struct Dispatcher {
     strategy_rng: ChaCha8Rng,
     slow_start_rng: ChaCha8Rng,
     now: Time,
-    next_dispatch: u64,
     open: OpenDispatches,
     ejections: Ejections,
     told: Told,
@@ -125,31 +124,39 @@ impl Dispatcher {
     }
 
     /// Chooses a backend for a request and dispatches it there; `None` if nothing is eligible.
+    #[inline]
     pub fn pick(&mut self, now: Time, request: &Request<'_>) -> Option<Dispatch> {
         let now = self.advance(now);
         let entry = self.spec.entry();
-        let request = Request {
-            cost_mi: request.cost_mi.filter(|_| entry.needs_cost),
-            dispatch: self.next_dispatch,
-            ..*request
-        };
-        let trial = self.trial_for(now, &request);
+        if request.cost_mi.is_some() && !entry.needs_cost {
+            let blanked = Request {
+                cost_mi: None,
+                ..*request
+            };
+            return self.dispatch(now, &blanked, entry);
+        }
+        self.dispatch(now, request, entry)
+    }
+
+    #[inline]
+    fn dispatch(&mut self, now: Time, request: &Request<'_>, entry: &Entry) -> Option<Dispatch> {
+        let trial = self.trial_for(now, request);
         let (id, mark) = match trial {
             Some(id) => (id, Some(Mark::Trial)),
-            None => (self.choose(now, &request)?, self.mark_of_picks()),
+            None => (self.choose(now, request)?, self.mark_of_picks()),
         };
-        let in_flight_before = self.raise(id, &request, now);
+        let (dispatch, in_flight_before) = self.raise(id, request, now);
         if trial.is_some() {
-            self.ejections.trial_began(id, request.dispatch);
+            self.ejections.trial_began(id, dispatch);
         }
-        self.strategy.on_dispatch(now, id, &request, &self.backends);
+        self.strategy.on_dispatch(now, id, request, &self.backends);
         if entry.needs_probes {
             let rng = &mut self.strategy_rng;
             self.strategy
                 .probe_targets(now, &self.backends, rng, &mut self.probes);
         }
         Some(Dispatch {
-            id: request.dispatch,
+            id: dispatch,
             backend: id,
             at: now,
             in_flight_before,
@@ -161,6 +168,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The dispatch is not open; nothing was changed.
+    #[inline]
     pub fn respond(
         &mut self,
         now: Time,
@@ -196,22 +204,27 @@ impl Dispatcher {
     }
 
     /// Lowers the count and tells the strategy, now or when a fast failure's hold is over.
+    #[inline]
     fn end(&mut self, id: BackendId, outcome: &Outcome) {
         let now = self.now;
-        let heard = match &mut self.fail_hold {
-            Some(hold) => hold.take(now, id, outcome),
-            None => Some(*outcome),
+        let Some(hold) = &mut self.fail_hold else {
+            return self.end_for_strategy(id, outcome);
         };
+        if let Some(heard) = hold.take(now, id, outcome) {
+            self.end_for_strategy(id, &heard);
+        } else if let Some(backend) = self.backends.get_mut(id) {
+            backend.held += 1;
+        }
+    }
+
+    #[inline]
+    fn end_for_strategy(&mut self, id: BackendId, heard: &Outcome) {
         if let Some(backend) = self.backends.get_mut(id) {
             debug_assert!(backend.in_flight > 0, "in_flight counts open dispatches");
-            match heard {
-                Some(_) => backend.in_flight -= 1,
-                None => backend.held += 1,
-            }
+            backend.in_flight -= 1;
         }
-        if let Some(heard) = heard {
-            self.strategy.on_response(now, id, &heard, &self.backends);
-        }
+        let now = self.now;
+        self.strategy.on_response(now, id, heard, &self.backends);
     }
 
     /// Hands over the backends to be probed since the last call.
@@ -279,6 +292,7 @@ impl Dispatcher {
         self.choose(now, request)
     }
 
+    #[inline(always)]
     fn choose(&mut self, now: Time, request: &Request<'_>) -> Option<BackendId> {
         self.leave_out_tried_and_warming(now, request);
         let rng = &mut self.strategy_rng;
@@ -294,6 +308,7 @@ impl Dispatcher {
         picked
     }
 
+    #[inline]
     fn leave_out_tried_and_warming(&mut self, now: Time, request: &Request<'_>) {
         for id in request.tried {
             self.backends.leave_out(*id);
@@ -331,20 +346,18 @@ impl Dispatcher {
         });
     }
 
-    fn raise(&mut self, id: BackendId, request: &Request<'_>, now: Time) -> u32 {
-        self.next_dispatch += 1;
-        let backend = self.backends.get_mut(id).expect("a pick is a member");
-        backend.sent += 1;
-        backend.in_flight += 1;
+    #[inline]
+    fn raise(&mut self, id: BackendId, request: &Request<'_>, now: Time) -> (u64, u32) {
+        let (dispatch, in_flight) = self.backends.raise(id);
         let open = Open {
             backend: id,
             class: request.class,
             at: now,
-            in_flight: backend.in_flight,
+            in_flight,
             spell: self.ejections.spell(id),
         };
-        self.open.insert(request.dispatch, open);
-        open.in_flight - 1
+        self.open.insert(dispatch, open);
+        (dispatch, in_flight - 1)
     }
 
     fn with_ids(
@@ -365,7 +378,6 @@ impl Dispatcher {
             fail_hold: options.rules.fail_hold.map(FailHold::new),
             options,
             now: Time::ZERO,
-            next_dispatch: 0,
             open: OpenDispatches::default(),
             told: Told::default(),
             warming: Vec::new(),

@@ -147,6 +147,12 @@ impl Ejections {
         self.find_next_end();
     }
 
+    /// Whether no request can be a trial.
+    #[inline]
+    pub(crate) fn nobody_on_trial(&self) -> bool {
+        self.on_trial.is_empty()
+    }
+
     /// The backend on trial that this request goes to, whatever the strategy says: a first attempt
     /// that may be repeated; after a while without one, any. `may_take` says whom it may go to.
     pub(crate) fn trial_for(

@@ -236,7 +236,6 @@ impl Replay {
             attempt: *attempt,
             tried: &tried,
             cost_mi: *cost_mi,
-            dispatch: 0,
         };
         let made = self.dispatcher.pick(Time::from_nanos(*t_ns), &request);
         let replayed = made.map(|d| d.backend.0);

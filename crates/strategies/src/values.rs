@@ -46,8 +46,6 @@ pub struct Request<'a> {
     /// True work, millions of instructions. The dispatcher blanks it unless the strategy's registry
     /// entry says `needs_cost`.
     pub cost_mi: Option<f64>,
-    /// Number of the dispatch that follows this pick; set by the dispatcher, ignored from drivers.
-    pub dispatch: u64,
 }
 
 /// How a dispatch ended, as the driver tells it.
@@ -89,7 +87,7 @@ impl Answer {
 /// The single final outcome of a dispatch, as a strategy sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Number of the dispatch, as in [`Request::dispatch`].
+    /// Number of the dispatch, as in [`crate::Dispatch::id`].
     pub dispatch: u64,
     /// The request's class.
     pub class: u32,

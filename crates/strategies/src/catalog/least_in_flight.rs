@@ -8,8 +8,8 @@ use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 
-/// What a whole request counts while the offset is a fraction: offsets are exact to a billionth.
-const FRACTION_UNIT: u64 = 1_000_000_000;
+/// What a whole request counts while the offset is a fraction: offsets are exact to four decimals.
+const FRACTION_UNIT: u64 = 10_000;
 
 /// The measure: in_flight plus a share of the request itself, per weight.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,19 @@ impl LeastInFlight {
         }
     }
 
+    #[inline(never)]
+    fn pick_in_order(&mut self, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
+        let (measured, ties, credits) = (&self.measured, self.ties, &mut self.credits);
+        match &mut self.order {
+            Order::None => None,
+            Order::Lengths(lengths) => {
+                let load = |length, weight| measured.load(length, weight);
+                lengths.pick(backends, ties, credits, rng, load)
+            }
+            Order::Ranking(ranking) => ranking.pick(backends, ties, credits, rng),
+        }
+    }
+
     fn reorder(&mut self, backends: &Backends) {
         let measured = self.measured;
         if backends.available_ids().len() <= self.few {
@@ -142,17 +155,12 @@ impl Strategy for LeastInFlight {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        let (measured, ties, credits) = (self.measured, self.ties, &mut self.credits);
-        match &mut self.order {
-            Order::None => {
-                one_of_least(backends.eligible(), ties, credits, rng, |b| measured.of(b))
-            }
-            Order::Lengths(lengths) => {
-                let load = |length, weight| measured.load(length, weight);
-                lengths.pick(backends, ties, credits, rng, load)
-            }
-            Order::Ranking(ranking) => ranking.pick(backends, ties, credits, rng),
+        if !matches!(self.order, Order::None) {
+            return self.pick_in_order(backends, rng);
         }
+        let measured = &self.measured;
+        let (among, credits) = (backends.eligible(), &mut self.credits);
+        one_of_least(among, self.ties, credits, rng, |b| measured.of(b))
     }
 
     fn on_dispatch(

@@ -80,9 +80,8 @@ impl LeastTimeTtfb {
         let window = self.samples.get(backend.id);
         let mean_ns = window.and_then(|w| w.mean(now, backend.in_flight, self.forget_ns));
         let mean_ms = mean_ns.map_or(0, |ns| (ns / 1e6) as u64);
-        // Bounded by seven weeks, so that the product cannot overflow.
-        let mean_ms = mean_ms.min(u64::from(u32::MAX));
-        Load::new(mean_ms * (1 + u64::from(backend.in_flight)), backend.weight)
+        let amount = mean_ms.saturating_mul(1 + u64::from(backend.in_flight));
+        Load::new(amount.min(Load::MOST), backend.weight)
     }
 
     fn place(&self, now: Time, backend: &Backend, backends: &Backends) -> Place {

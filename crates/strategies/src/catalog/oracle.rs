@@ -168,9 +168,13 @@ impl Strategy for Oracle {
         if let Some(backend) = backends.get(id) {
             let state = self.at(now, backend);
             let discipline = state.price.discipline();
-            state
-                .jobs
-                .push(request.dispatch, 0, request.class, size_ms, discipline);
+            state.jobs.push(
+                backends.newest_dispatch(),
+                0,
+                request.class,
+                size_ms,
+                discipline,
+            );
         }
     }
 

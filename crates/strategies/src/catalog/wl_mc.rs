@@ -312,10 +312,13 @@ impl Strategy for WlMc {
         let key = request_key(self.reading, request.id);
         let (state, _) = self.at(now, backend);
         let discipline = state.price.discipline();
-        state
-            .backlog
-            .jobs
-            .push(request.dispatch, key, request.class, 0.0, discipline);
+        state.backlog.jobs.push(
+            backends.newest_dispatch(),
+            key,
+            request.class,
+            0.0,
+            discipline,
+        );
         self.at(now, backend);
         self.note_arrival(now, request.class);
     }

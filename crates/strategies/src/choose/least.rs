@@ -13,8 +13,10 @@ pub(crate) struct Least<K> {
     pub(crate) key: K,
     pub(crate) first: BackendId,
     pub(crate) count: u32,
-    /// Bit i: the i-th looked at has it; of the first 64.
+    /// Bit i: the i-th looked at has it.
     tied: u64,
+    /// Whether fewer than 64 were looked at, so that the bits tell all.
+    has_all: bool,
 }
 
 /// Looks through some for the least key; `None` of nobody.
@@ -39,13 +41,16 @@ pub(crate) fn least<'a, K: Ord>(
                     first: backend.id,
                     count: 1,
                     tied: bit,
+                    has_all: true,
                 });
             }
             _ => {}
         }
         bit <<= 1;
     });
-    best
+    // After the 64th there is no bit left to remember by.
+    let has_all = bit > 0;
+    best.map(|best| Least { has_all, ..best })
 }
 
 impl<K: Ord> Least<K> {
@@ -76,7 +81,7 @@ impl<K: Ord> Least<K> {
         mut among: impl Iterator<Item = &'a Backend>,
         key: impl Fn(&Backend) -> K,
     ) -> Option<BackendId> {
-        if self.tied.count_ones() < self.count {
+        if !self.has_all {
             let mut tied = among.filter(|b| key(b) == self.key);
             return tied.nth(i as usize).map(|b| b.id);
         }

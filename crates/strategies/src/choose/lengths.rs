@@ -10,6 +10,7 @@ use crate::backends::{Backend, Backends};
 use crate::strategy::Rng;
 use crate::values::BackendId;
 use schema::rng::below;
+use std::cmp::Ordering;
 
 /// Distinct weights at most; with more, looking at one bucket of each is no gain.
 const MAX_WEIGHTS: usize = 64;
@@ -41,7 +42,7 @@ struct Class {
     order: Vec<BackendId>,
     /// Where the bucket of each length begins; one more at the end. As long as the longest queue so far.
     begins: Vec<u32>,
-    /// The first bucket with somebody in it.
+    /// The first bucket with somebody in it; it begins at 0.
     least: usize,
 }
 
@@ -49,6 +50,7 @@ struct Class {
 #[derive(Debug, Clone, Copy)]
 struct Bucket<'a> {
     class: usize,
+    weight: u32,
     length: u32,
     ids: &'a [BackendId],
     /// Those in it that are not left out of this pick.
@@ -122,58 +124,30 @@ impl Lengths {
     #[inline]
     pub(crate) fn follow(&mut self, backend: &Backend) {
         let index = backend.id.index();
-        while let Some(spot) = self.spots.get(index).filter(|s| s.class != NOWHERE) {
-            let (class, at) = (spot.class as usize, spot.at);
-            match spot.length.cmp(&backend.in_flight) {
-                std::cmp::Ordering::Less => self.raise(class, at, spot.length),
-                std::cmp::Ordering::Greater => self.lower(class, at, spot.length),
-                std::cmp::Ordering::Equal => return,
-            }
+        let Some(spot) = self.spots.get(index).filter(|s| s.class != NOWHERE) else {
+            return;
+        };
+        let Spot {
+            class,
+            mut at,
+            mut length,
+        } = *spot;
+        let class = &mut self.classes[class as usize];
+        while length < backend.in_flight {
+            at = class.raise(at, length, &mut self.spots);
+            length += 1;
         }
-    }
-
-    /// To the next bucket: last of its own, then the border moves before it.
-    #[inline]
-    fn raise(&mut self, class: usize, at: u32, length: u32) {
-        let next = length as usize + 1;
-        let begins = &mut self.classes[class].begins;
-        if next + 1 == begins.len() {
-            begins.push(begins[next]);
+        while length > backend.in_flight {
+            at = class.lower(at, length, &mut self.spots);
+            length -= 1;
         }
-        begins[next] -= 1;
-        let border = begins[next];
-        self.swap(class, at, border, length + 1);
-        let class = &mut self.classes[class];
-        if class.begins[class.least] == class.begins[class.least + 1] {
-            class.least += 1;
-        }
-    }
-
-    /// To the bucket before: first of its own, then the border moves after it.
-    #[inline]
-    fn lower(&mut self, class: usize, at: u32, length: u32) {
-        let begins = &mut self.classes[class].begins;
-        let border = begins[length as usize];
-        begins[length as usize] += 1;
-        self.swap(class, at, border, length - 1);
-        let class = &mut self.classes[class];
-        class.least = class.least.min(length as usize - 1);
-    }
-
-    /// Brings the backend at `at` to `to`, where its length is `length`.
-    #[inline]
-    fn swap(&mut self, class: usize, at: u32, to: u32, length: u32) {
-        let order = &mut self.classes[class].order;
-        let (moved, other) = (order[at as usize], order[to as usize]);
-        order[at as usize] = other;
-        order[to as usize] = moved;
-        self.spots[other.index()].at = at;
-        let spot = &mut self.spots[moved.index()];
-        (spot.at, spot.length) = (to, length);
+        let spot = &mut self.spots[index];
+        (spot.at, spot.length) = (at, length);
     }
 
     /// One of those whose key, made of length and weight, is least; O(distinct weights), for ties by
     /// position or in turn also O(tied).
+    #[inline]
     pub(crate) fn pick<K: Key>(
         &self,
         backends: &Backends,
@@ -182,88 +156,157 @@ impl Lengths {
         rng: &mut Rng,
         key: impl Fn(u32, u32) -> K,
     ) -> Option<BackendId> {
-        let buckets = (0..self.classes.len()).filter_map(|c| self.first_bucket(c, backends));
-        let (mut least, mut count) = (K::LAST, 0);
-        for bucket in buckets.clone() {
-            let key = key(bucket.length, self.classes[bucket.class].weight);
-            match key.cmp(&least) {
-                std::cmp::Ordering::Less => (least, count) = (key, bucket.eligible),
-                std::cmp::Ordering::Equal => count += bucket.eligible,
-                std::cmp::Ordering::Greater => {}
-            }
-        }
-        let mut tied = buckets.filter(|b| key(b.length, self.classes[b.class].weight) == least);
-        if ties == Ties::Random {
-            let mut i = if count > 1 {
-                below(rng, count as u64) as usize
-            } else {
-                0
-            };
-            let bucket = tied.find(|bucket| {
-                let is_here = i < bucket.eligible;
-                i -= if is_here { 0 } else { bucket.eligible };
-                is_here
-            })?;
-            return Some(self.nth_eligible(bucket, i, backends));
-        }
-        let ids = tied
-            .flat_map(|b| b.ids)
-            .filter(|id| backends.is_eligible(**id));
-        match ties {
-            Ties::Lowest => ids.min().copied(),
-            _ => credits.step_over(ids.filter_map(|id| backends.get(*id))),
+        if backends.nobody_left_out() {
+            let firsts = (0..self.classes.len()).map(|c| self.first_bucket(c));
+            self.one_of(firsts, backends, ties, credits, rng, key)
+        } else {
+            let classes = 0..self.classes.len();
+            let firsts = classes.filter_map(|c| self.first_eligible_bucket(c, backends));
+            self.one_of(firsts, backends, ties, credits, rng, key)
         }
     }
 
-    /// The first bucket of a weight with somebody eligible in it.
-    #[inline]
-    fn first_bucket(&self, index: usize, backends: &Backends) -> Option<Bucket<'_>> {
-        let class = &self.classes[index];
-        let mut length = class.least;
-        loop {
-            let begin = *class.begins.get(length)?;
-            let end = *class.begins.get(length + 1)?;
-            let ids = &class.order[begin as usize..end as usize];
-            let bucket = Bucket {
-                class: index,
-                length: length as u32,
-                ids,
-                eligible: ids.len() - self.left_out(index, length as u32, backends).count(),
+    fn one_of<'a, K: Key>(
+        &self,
+        firsts: impl Iterator<Item = Bucket<'a>> + Clone,
+        backends: &Backends,
+        ties: Ties,
+        credits: &mut Credits,
+        rng: &mut Rng,
+        key: impl Fn(u32, u32) -> K,
+    ) -> Option<BackendId> {
+        let key = |bucket: &Bucket<'_>| key(bucket.length, bucket.weight);
+        let (mut least, mut first, mut count) = (K::LAST, None, 0);
+        for bucket in firsts.clone() {
+            let key = key(&bucket);
+            match key.cmp(&least) {
+                Ordering::Less => (least, first, count) = (key, Some(bucket), bucket.eligible),
+                Ordering::Equal => count += bucket.eligible,
+                Ordering::Greater => {}
+            }
+        }
+        let first = first?;
+        let mut tied = firsts.filter(|bucket| key(bucket) == least);
+        if ties != Ties::Random {
+            let ids = tied.flat_map(|b| b.ids);
+            let ids = ids.copied().filter(|id| backends.is_eligible(*id));
+            return match ties {
+                Ties::Lowest => ids.min(),
+                _ => credits.step_over(ids.filter_map(|id| backends.get(id))),
             };
+        }
+        let mut i = match count {
+            1 => 0,
+            _ => below(rng, count as u64) as usize,
+        };
+        if i < first.eligible {
+            return Some(self.nth_eligible(first, i, backends));
+        }
+        let bucket = tied.find(|bucket| {
+            let is_here = i < bucket.eligible;
+            i -= if is_here { 0 } else { bucket.eligible };
+            is_here
+        })?;
+        Some(self.nth_eligible(bucket, i, backends))
+    }
+
+    /// The first bucket of a weight.
+    #[inline]
+    fn first_bucket(&self, index: usize) -> Bucket<'_> {
+        let class = &self.classes[index];
+        let ids = &class.order[..class.begins[class.least + 1] as usize];
+        Bucket {
+            class: index,
+            weight: class.weight,
+            length: class.least as u32,
+            ids,
+            eligible: ids.len(),
+        }
+    }
+
+    /// The first bucket of a weight with somebody in it who is not left out of this pick.
+    fn first_eligible_bucket(&self, index: usize, backends: &Backends) -> Option<Bucket<'_>> {
+        let class = &self.classes[index];
+        let mut bucket = self.first_bucket(index);
+        let mut end = bucket.ids.len();
+        loop {
+            bucket.eligible -= self.left_out(bucket, backends).count();
             if bucket.eligible > 0 {
                 return Some(bucket);
             }
             // Whoever stands next in the order is of the next length that anybody has.
-            let next = class.order.get(end as usize)?;
-            length = self.spots[next.index()].length as usize;
+            let next = class.order.get(end)?;
+            bucket.length = self.spots[next.index()].length;
+            let begin = end;
+            end = class.begins[bucket.length as usize + 1] as usize;
+            bucket.ids = &class.order[begin..end];
+            bucket.eligible = bucket.ids.len();
         }
     }
 
-    /// Places in the order of those in a bucket that are left out of this pick.
-    fn left_out(
-        &self,
-        class: usize,
-        length: u32,
-        backends: &Backends,
-    ) -> impl Iterator<Item = usize> {
+    /// Where in a bucket those stand that are left out of this pick.
+    fn left_out(&self, bucket: Bucket<'_>, backends: &Backends) -> impl Iterator<Item = usize> {
+        let begin = self.classes[bucket.class].begins[bucket.length as usize];
         let spots = backends.left_out().map(|id| self.spots[id.index()]);
-        let here = spots.filter(move |s| s.class as usize == class && s.length == length);
-        here.map(|s| s.at as usize)
+        let here =
+            spots.filter(move |s| s.class as usize == bucket.class && s.length == bucket.length);
+        here.map(move |s| (s.at - begin) as usize)
     }
 
     /// The `i`-th of a bucket that is not left out.
+    #[inline]
     fn nth_eligible(&self, bucket: Bucket<'_>, i: usize, backends: &Backends) -> BackendId {
-        let class = &self.classes[bucket.class];
-        let begin = class.begins[bucket.length as usize] as usize;
-        let mut at = begin + i;
+        if bucket.eligible == bucket.ids.len() {
+            return bucket.ids[i];
+        }
+        let mut at = i;
         // One place further for each left-out one up to here, until no more of them come in.
         loop {
-            let outs = self.left_out(bucket.class, bucket.length, backends);
-            let further = begin + i + outs.filter(|out| *out <= at).count();
+            let outs = self.left_out(bucket, backends);
+            let further = i + outs.filter(|out| *out <= at).count();
             if further == at {
-                return class.order[at];
+                return bucket.ids[at];
             }
             at = further;
         }
+    }
+}
+
+impl Class {
+    /// To the next bucket: last of its own, then the border moves before it. Gives back its new place.
+    #[inline]
+    fn raise(&mut self, at: u32, length: u32, spots: &mut [Spot]) -> u32 {
+        let next = length as usize + 1;
+        if next + 1 == self.begins.len() {
+            self.begins.push(self.begins[next]);
+        }
+        let border = &mut self.begins[next];
+        *border -= 1;
+        let to = *border;
+        // The first bucket begins at 0.
+        if to == 0 {
+            self.least = next;
+        }
+        self.swap(at, to, spots);
+        to
+    }
+
+    /// To the bucket before: first of its own, then the border moves after it.
+    #[inline]
+    fn lower(&mut self, at: u32, length: u32, spots: &mut [Spot]) -> u32 {
+        let border = &mut self.begins[length as usize];
+        let to = *border;
+        *border += 1;
+        self.least = self.least.min(length as usize - 1);
+        self.swap(at, to, spots);
+        to
+    }
+
+    /// Brings the backend at `at` to `to`; the other one is told where it went.
+    #[inline]
+    fn swap(&mut self, at: u32, to: u32, spots: &mut [Spot]) {
+        let other = self.order[to as usize];
+        spots[other.index()].at = at;
+        self.order.swap(at as usize, to as usize);
     }
 }

@@ -88,14 +88,31 @@ impl Dispatcher {
 
     /// Lets time pass up to `now`, never back. What is due on the way is done at its own time, so it
     /// does not matter how often anybody looked.
+    #[inline]
     pub(super) fn advance(&mut self, now: Time) -> Time {
         let now = self.now.max(now);
+        if self.is_anything_due(now) {
+            self.catch_up(now);
+        }
+        self.now = now;
+        now
+    }
+
+    /// The common answer is no, with three looks.
+    #[inline]
+    fn is_anything_due(&self, now: Time) -> bool {
+        let is_due = |end: Option<Time>| end.is_some_and(|end| end <= now);
+        is_due(self.told.next_end)
+            || is_due(self.ejections.next_end())
+            || (self.fail_hold.as_ref()).is_some_and(|hold| is_due(hold.next_end()))
+    }
+
+    #[cold]
+    fn catch_up(&mut self, now: Time) {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             self.now = self.now.max(due);
             self.do_what_is_due();
         }
-        self.now = now;
-        now
     }
 
     fn next_due(&self) -> Option<Time> {
@@ -139,7 +156,11 @@ impl Dispatcher {
     }
 
     /// The backend on trial that a request goes to, if there is one for it.
+    #[inline]
     pub(super) fn trial_for(&self, now: Time, request: &Request<'_>) -> Option<BackendId> {
+        if self.ejections.nobody_on_trial() {
+            return None;
+        }
         self.ejections.trial_for(now, request, |id| {
             let may = |b: &crate::Backend| b.member && !b.draining;
             self.backends.get(id).is_some_and(may)

@@ -1,5 +1,6 @@
 //! Comparable numbers: a whole amount per weight, and a load with probation before it.
 
+use crate::backends::MAX_WEIGHT;
 use crate::choose::Key;
 use std::cmp::Ordering;
 
@@ -11,7 +12,13 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// Largest amount: its product with a weight does not overflow.
+    pub(crate) const MOST: u64 = u64::MAX / (MAX_WEIGHT as u64);
+
+    /// An amount up to [`Self::MOST`] for a weight.
+    #[inline]
     pub(crate) fn new(amount: u64, weight: u32) -> Self {
+        debug_assert!(amount <= Self::MOST && weight <= MAX_WEIGHT);
         Self { amount, weight }
     }
 }
@@ -19,8 +26,8 @@ impl Load {
 impl Ord for Load {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        let mine = u128::from(self.amount) * u128::from(other.weight);
-        mine.cmp(&(u128::from(other.amount) * u128::from(self.weight)))
+        let mine = self.amount * u64::from(other.weight);
+        mine.cmp(&(other.amount * u64::from(self.weight)))
     }
 }
 

@@ -37,7 +37,6 @@ const GET: Request<'_> = Request {
     attempt: 0,
     tried: &[],
     cost_mi: None,
-    dispatch: 0,
 };
 
 /// One request after `gap_ns`, answered at once by whoever gets it.
