@@ -52,6 +52,9 @@ down: build ## stop it
 bench: build env ## compare strategies: a table, rows, a report (ARGS='--preset paper' ...)
 	$(TESTBED) bench $(ARGS)
 
+train: build training-env ## train the latency models of predictive strategies (ARGS='--from results/NAME')
+	$(TESTBED) train $(ARGS)
+
 report: build env ## write the newest result's report again
 	$(TESTBED) report $(ARGS)
 
@@ -62,4 +65,4 @@ clean: ## remove what was built, not the results
 	cargo clean
 	rm -rf dist $(VENV)
 
-.PHONY: help build env training-env test lint deny images up down bench report smoke clean
+.PHONY: help build env training-env test lint deny images up down bench train report smoke clean

@@ -58,8 +58,15 @@ def with_stand_ins(apis: list[tuple[str, str]]) -> list[dict]:
 
 
 def save_model(fitted: Fitted, about: dict, path: Path) -> None:
-    """Writes the model in the library's own form, with what it is about inside."""
-    fitted.model.get_metadata()[METADATA] = json.dumps(about, ensure_ascii=False)
+    """Writes the model in the library's own form, with what it is about inside.
+
+    What the library adds by chance and by the clock is left out, so the same rows, seed and
+    versions give the same bytes.
+    """
+    metadata = fitted.model.get_metadata()
+    metadata[METADATA] = json.dumps(about, ensure_ascii=False)
+    for key in ("model_guid", "train_finish_time"):
+        metadata[key] = ""
     part = path.with_name(path.name + ".part")
     fitted.model.save_model(str(part), format="cbm")
     part.replace(path)

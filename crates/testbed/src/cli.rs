@@ -61,6 +61,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Train the latency models that predictive strategies ask
+    Train(TrainArgs),
     /// Build the container image from this build's static programs
     Images,
     #[command(hide = true)]
@@ -120,6 +122,33 @@ pub(crate) struct BenchArgs {
     /// Print the summary as JSON instead of the table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TrainArgs {
+    /// Result folder with round-robin rows [default: rows from the simulation]
+    #[arg(long, value_name = "RESULTS", conflicts_with = "from_twin")]
+    pub(crate) from: Option<PathBuf>,
+    /// Rows from the simulation (the default): the paper's, and mixed loads for live counts
+    #[arg(long)]
+    pub(crate) from_twin: bool,
+    /// Where models and their cards go
+    #[arg(long, default_value = "models", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Workload of the simulated rows
+    #[arg(
+        long,
+        default_value = "workloads/paper.json",
+        value_name = "FILE",
+        conflicts_with = "from"
+    )]
+    pub(crate) workload: PathBuf,
+    /// Root of the simulation's draws
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "from")]
+    pub(crate) seed: u64,
+    /// Keep every tree instead of stopping early
+    #[arg(long)]
+    pub(crate) all_trees: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -22,6 +22,7 @@ mod programs;
 mod report;
 mod signals;
 mod summary;
+mod train;
 mod up;
 
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
             Command::Doctor { json } => doctor::run(json).await,
             Command::Report { folder } => report::run(folder.as_deref()).map(|()| 0),
             Command::Compare { a, b, json } => compare::run(&a, &b, json).map(|()| 0),
+            Command::Train(arguments) => train::run(&arguments),
             Command::Images => images::run().await.map(|()| 0),
             Command::Leash(arguments) => leash::run(&arguments).map(|()| 0),
             Command::Janitor(arguments) => janitor::run(&arguments).await.map(|()| 0),

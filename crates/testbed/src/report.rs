@@ -36,11 +36,8 @@ pub(crate) fn run(folder: Option<&Path>) -> anyhow::Result<()> {
 /// No Python with the package, or the package failed; the message says how to get it.
 pub(crate) fn make(root: &Path) -> anyhow::Result<PathBuf> {
     let python = python()?;
-    let mut command = Command::new(&python.program);
-    if let Some(path) = &python.package_path {
-        command.env("PYTHONPATH", path);
-    }
-    let output = command
+    let output = python
+        .command()
         .args(["-m", PACKAGE, "report"])
         .arg(root)
         .stdin(Stdio::null())
@@ -63,6 +60,17 @@ pub(crate) struct Python {
     pub(crate) program: PathBuf,
     /// Where the package is, when it is not installed.
     package_path: Option<OsString>,
+}
+
+impl Python {
+    /// To be given arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        if let Some(path) = &self.package_path {
+            command.env("PYTHONPATH", path);
+        }
+        command
+    }
 }
 
 /// `PLUMBLINE_PYTHON`, else the checkout's environment, else `python3` if it can import what the

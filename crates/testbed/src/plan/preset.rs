@@ -45,19 +45,31 @@ impl Preset {
     /// The strategies when none are named; `registered` are all that exist, in their order. Without
     /// models those that need one are left out.
     pub(crate) fn strategies(self, registered: &[Registered], models: bool) -> Vec<String> {
+        let able = |r: &&Registered| models || !r.needs_model;
         let wanted: &[&str] = match self {
-            Self::Smoke | Self::Paper => &["round-robin", "smooth-weighted-round-robin"],
+            Self::Smoke => &["round-robin", "smooth-weighted-round-robin"],
+            Self::Paper => &["round-robin", "smooth-weighted-round-robin", "plb-paper"],
             Self::Quick => &[
                 "round-robin",
                 "smooth-weighted-round-robin",
                 "weighted-least-request",
+                "plb-live",
             ],
             Self::Full => {
-                let able = registered.iter().filter(|r| models || !r.needs_model);
-                return able.map(|r| r.name.clone()).collect();
+                return registered
+                    .iter()
+                    .filter(able)
+                    .map(|r| r.name.clone())
+                    .collect();
             }
         };
-        wanted.iter().map(ToString::to_string).collect()
+        let known = |name: &&str| registered.iter().filter(able).any(|r| r.name == *name);
+        wanted
+            .iter()
+            .copied()
+            .filter(known)
+            .map(String::from)
+            .collect()
     }
 
     /// Blocks when none are asked for: enough for `comparisons` claims, except in a smoke test.
