@@ -223,7 +223,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             asks: Asks::default(),
             drifts: Vec::new(),
             faulty: false,
-            tally: Tally::new(setup.requests, setup.warmup, n),
+            tally: Tally::new(setup.requests, setup.warmup, n, setup.mean_work),
             issued: 0,
             finished: 0,
             next_check: (setup.requests / 16).max(1),

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod engine;
 pub mod files;
 pub mod models;
+pub mod output;
 pub mod run;
 pub mod station;
 pub mod sum;

@@ -33,15 +33,19 @@ pub fn run(arguments: &Run) -> anyhow::Result<()> {
         crate::models::load(&scenario.model)?,
     )?;
     let (plan, outcome) = simulate(plan, arguments)?;
+    let (json, table) = shown(&plan, &outcome)?;
     if arguments.json {
-        println!(
-            "{}",
-            serde_json::to_string(&print::Result::new(&plan, &outcome))?
-        );
+        println!("{json}");
     } else {
-        print!("{}", print::table(&plan, &outcome));
+        print!("{table}");
     }
     Ok(())
+}
+
+/// What is printed of a run: JSON, and the table for people.
+pub(crate) fn shown(plan: &Plan, outcome: &Outcome) -> anyhow::Result<(String, String)> {
+    let json = serde_json::to_string(&print::Result::new(plan, outcome))?;
+    Ok((json, print::table(plan, outcome)))
 }
 
 /// The scenario file, if there is one, with the flags over it.
@@ -105,15 +109,19 @@ fn simulate(mut plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> 
         return Ok((plan, outcome));
     }
     let mut outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
+    let open = matches!(plan.setup.source, Source::Open { .. }) && plan.setup.faults.is_none();
+    if !open {
+        return Ok((plan, outcome));
+    }
     for _ in 0..LONGER_RUNS {
-        let open = matches!(plan.setup.source, Source::Open { .. }) && plan.setup.faults.is_none();
-        if outcome.verdict != Verdict::Inconclusive || !open {
+        if !matches!(outcome.verdict, Verdict::Inconclusive { .. }) {
             break;
         }
         plan.setup.requests *= LONGER_BY;
         plan.setup.warmup *= LONGER_BY;
         outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
     }
+    outcome.verdict = outcome.verdict.at_last();
     Ok((plan, outcome))
 }
 

@@ -44,7 +44,7 @@ impl Result {
         let shares = workers.iter().zip(&outcome.shares);
         let (drift_rps, worker) = match outcome.verdict {
             Verdict::Unstable { drift_rps, worker } => (Some(drift_rps), Some(worker)),
-            Verdict::Stable | Verdict::Inconclusive => (None, None),
+            Verdict::Stable | Verdict::Inconclusive { .. } => (None, None),
         };
         Self {
             strategy: plan.spec.to_string(),
@@ -83,7 +83,7 @@ impl Shown {
                 half_width: None,
                 quantiles: None,
             },
-            Verdict::Stable | Verdict::Inconclusive => Self {
+            Verdict::Stable | Verdict::Inconclusive { .. } => Self {
                 mean: outcome.mean,
                 half_width: outcome.half_width,
                 quantiles: outcome.quantiles,
@@ -149,7 +149,7 @@ pub(super) fn table(plan: &Plan, outcome: &Outcome) -> String {
             format!("{} of {} good = {share:.5}", actions.good, actions.complete),
         );
     }
-    if outcome.verdict == Verdict::Inconclusive {
+    if matches!(outcome.verdict, Verdict::Inconclusive { .. }) {
         line(
             "note",
             "one of two signs says unstable: run longer to tell".into(),
