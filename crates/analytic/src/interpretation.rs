@@ -14,8 +14,7 @@ use crate::bound::{OutOfBounds, require, require_positive};
 /// No workers, lengths that differ, a count below 0, a capacity or `arrivals` not above 0.
 pub fn basic(board: &[f64], capacities: &[f64], arrivals: f64) -> Result<Vec<f64>, OutOfBounds> {
     require_positive("arrivals", arrivals)?;
-    let order = sorted(board, capacities)?;
-    let used = &order[..filled_of(&order, board, capacities, arrivals)];
+    let used = &aggressive(board, capacities, arrivals)?;
     let held: f64 = used.iter().map(|&i| board[i]).sum();
     let capacity: f64 = used.iter().map(|&i| capacities[i]).sum();
     let level = (arrivals + held) / capacity;
@@ -26,12 +25,28 @@ pub fn basic(board: &[f64], capacities: &[f64], arrivals: f64) -> Result<Vec<f64
     Ok(shares)
 }
 
-/// The workers among which aggressive interpretation draws, by capacity, once `arrivals` requests have
-/// come since the sample: the m emptiest, m the largest with
-/// sum_{j<m} (c_j*b_m/c_m - b_j) <= arrivals. At the end of the interval it is the set of [`basic`].
+/// The workers, emptiest for their capacity first, each with the number of arrivals that bring all before
+/// it up to its level: sum_{j<m} (c_j*b_m/c_m - b_j), which never falls with m. Aggressive interpretation
+/// draws, by capacity, among those whose number is at most the arrivals since the sample.
 ///
 /// # Errors
-/// No workers, lengths that differ, a count below 0, a capacity not above 0, `arrivals` below 0.
+/// No workers, lengths that differ, a count below 0, a capacity not above 0.
+pub fn fill_order(board: &[f64], capacities: &[f64]) -> Result<Vec<(usize, f64)>, OutOfBounds> {
+    let (mut held, mut capacity) = (0.0, 0.0);
+    let order = sorted(board, capacities)?.into_iter().map(|i| {
+        let arrivals = capacity * board[i] / capacities[i] - held;
+        held += board[i];
+        capacity += capacities[i];
+        (i, arrivals.max(0.0))
+    });
+    Ok(order.collect())
+}
+
+/// The workers among which aggressive interpretation draws once `arrivals` requests have come since the
+/// sample; at the end of the interval the set of [`basic`].
+///
+/// # Errors
+/// As [`fill_order`], and `arrivals` below 0.
 pub fn aggressive(
     board: &[f64],
     capacities: &[f64],
@@ -39,10 +54,11 @@ pub fn aggressive(
 ) -> Result<Vec<usize>, OutOfBounds> {
     let is_met = arrivals >= 0.0 && arrivals.is_finite();
     require(is_met, "arrivals", arrivals, "0 or more")?;
-    let mut order = sorted(board, capacities)?;
-    let m = filled_of(&order, board, capacities, arrivals);
-    order.truncate(m);
-    Ok(order)
+    let order = fill_order(board, capacities)?.into_iter();
+    Ok(order
+        .take_while(|(_, a)| *a <= arrivals)
+        .map(|(i, _)| i)
+        .collect())
 }
 
 fn sorted(board: &[f64], capacities: &[f64]) -> Result<Vec<usize>, OutOfBounds> {
@@ -59,20 +75,6 @@ fn sorted(board: &[f64], capacities: &[f64]) -> Result<Vec<usize>, OutOfBounds> 
     let mut order: Vec<usize> = (0..board.len()).collect();
     order.sort_by(|&a, &b| (board[a] / capacities[a]).total_cmp(&(board[b] / capacities[b])));
     Ok(order)
-}
-
-/// How many of the sorted are filled up by `arrivals`: the cost of bringing all before the m-th up to its
-/// level never falls with m.
-fn filled_of(order: &[usize], board: &[f64], capacities: &[f64], arrivals: f64) -> usize {
-    let (mut held, mut capacity) = (0.0, 0.0);
-    for (m, &i) in order.iter().enumerate() {
-        if capacity * board[i] / capacities[i] - held > arrivals {
-            return m;
-        }
-        held += board[i];
-        capacity += capacities[i];
-    }
-    order.len()
 }
 
 #[cfg(test)]
