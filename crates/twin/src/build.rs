@@ -2,6 +2,8 @@
 
 mod pool;
 
+pub(crate) use pool::name as worker_name;
+
 use crate::engine::WorkLeft;
 use crate::engine::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes};
 use crate::station::{Cap, Model};
@@ -20,7 +22,7 @@ use strategies::registry::Models;
 /// Mean size alone on a nominal core if nothing says otherwise, s.
 const MEAN_SERVICE_S: f64 = 0.1;
 /// Speed of a nominal core if nothing says otherwise, MIPS.
-const MIPS_PER_CORE: f64 = 7450.0;
+pub(crate) const MIPS_PER_CORE: f64 = 7450.0;
 /// Offered load if nothing says otherwise.
 const LOAD: f64 = 0.7;
 const REQUESTS: u64 = 1_000_000;

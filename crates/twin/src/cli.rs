@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::optimum;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -7,7 +8,8 @@ const EXAMPLES: &str = "\
 Examples:
   twin run --strategy weighted-least-request --cores 4,3,2 --load 0.8
   twin run --strategy round-robin --workload workloads/paper.json --json
-  twin run --strategy polled-least-request --load 0.7 --poll 2S --fetch-delay 0.5S";
+  twin run --strategy polled-least-request --load 0.7 --poll 2S --fetch-delay 0.5S
+  twin optimum --cores 4,3,2 --load 0.8";
 
 /// Load balancing in virtual time, with the balancer's own dispatcher.
 #[derive(Debug, Parser)]
@@ -33,7 +35,16 @@ Examples:
 Without --workload a request has mean size 100 ms on one core of speed 1; --load is offered work
 over the sum of cores * speed (default 0.7). A time may be given in mean sizes, such as 2S. The
 first tenth of the requests is left out. An unstable run prints no mean.")]
-    Run(Run),
+    Run(Box<Run>),
+    /// What is the best possible mean at a load?
+    #[command(after_help = "\
+Examples:
+  twin optimum --cores 4,3,2 --load 0.8
+  twin optimum --load 0.7 --mips-per-core 1500 --mean-mi 201 --json
+
+Computed, not simulated: one pool of all cores, the best strategy on live counts and simple ones, the
+best random split. Dynamic rows need at most three workers and take seconds at a load of 0.9.")]
+    Optimum(optimum::Arguments),
 }
 
 /// `twin run`.

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod engine;
 pub mod files;
 pub mod models;
+pub mod optimum;
 pub mod output;
 pub mod run;
 pub mod station;

@@ -81,7 +81,7 @@ fn smallest_integers(values: &[f64]) -> Vec<u32> {
 }
 
 /// a, b, c .. up to 26 workers; w0, w1 .. beyond.
-fn name(w: usize, n: usize) -> String {
+pub(crate) fn name(w: usize, n: usize) -> String {
     if n <= 26 {
         char::from(b'a' + w as u8).to_string()
     } else {
