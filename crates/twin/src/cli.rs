@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::optimum;
+use crate::{optimum, validate};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -36,6 +36,17 @@ Without --workload a request has mean size 100 ms on one core of speed 1; --load
 over the sum of cores * speed (default 0.7). A time may be given in mean sizes, such as 2S. The
 first tenth of the requests is left out. An unstable run prints no mean.")]
     Run(Box<Run>),
+    /// Is the simulator right? Compares it with known means
+    #[command(after_help = "\
+Examples:
+  twin validate
+  twin validate --full --json
+  twin validate --only A7
+
+Simulates systems whose mean is known from theory and prints case, expected, got, tolerance and verdict.
+Exit code 1 if any check missed. --full takes minutes: twenty times the requests, a quarter of the
+tolerances.")]
+    Validate(validate::Arguments),
     /// What is the best possible mean at a load?
     #[command(after_help = "\
 Examples:

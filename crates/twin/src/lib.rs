@@ -15,3 +15,4 @@ pub mod run;
 pub mod station;
 pub mod sum;
 pub mod tally;
+pub mod validate;

@@ -8,6 +8,7 @@ use twin::cli::{Cli, Command};
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(arguments) => twin::run::run(&arguments),
+        Command::Validate(arguments) => twin::validate::run(&arguments),
         Command::Optimum(arguments) => twin::optimum::run(&arguments),
     };
     match result {
