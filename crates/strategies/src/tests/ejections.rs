@@ -7,7 +7,7 @@ use self::model::Model;
 use super::models::options;
 use super::pools::{dispatcher, members, spec};
 use super::world::{pick_event, response_event};
-use crate::ejection::{Note, Phase};
+use crate::ejection::{Note, Phase, Tally};
 use crate::registry::ENTRIES;
 use crate::{Answer, BackendId, Dispatcher, Mark, Options, Request, Rules, Spec, Status, Time};
 use proptest::prelude::*;
@@ -27,6 +27,8 @@ struct Pair {
     open: Vec<u64>,
     /// By id: how often it fails, percent.
     failing: Vec<u64>,
+    panics: u64,
+    holds: u64,
     log: Vec<Event>,
 }
 
@@ -78,6 +80,8 @@ impl Pair {
             now: Time::ZERO,
             open: Vec::new(),
             failing: vec![0; n],
+            panics: 0,
+            holds: 0,
             log: vec![start],
         }
     }
@@ -229,7 +233,10 @@ impl Pair {
             assert_eq!(backend.unanswered(), self.model.open_at(id));
         }
         assert!(barred <= self.model.cap(), "never more than the cap");
-        assert_eq!(self.dispatcher.backends().in_panic(), self.model.in_panic());
+        let backends = self.dispatcher.backends();
+        assert_eq!(backends.in_panic(), self.model.in_panic());
+        self.panics += u64::from(backends.in_panic());
+        self.holds += backends.members().map(|b| u64::from(b.held)).sum::<u64>();
     }
 
     fn replays(self) {
@@ -255,6 +262,33 @@ proptest! {
         }
         pair.replays();
     }
+}
+
+#[test]
+fn the_random_events_reach_every_rule() {
+    let mut sum = Tally::default();
+    let (mut panics, mut holds) = (0, 0);
+    for seed in 0..100 {
+        let mut pair = Pair::new(&spec("least-request"), 3 + seed as usize % 4, seed);
+        (0..600).for_each(|_| pair.step());
+        for id in 0..pair.failing.len() as u32 {
+            let tally = pair.dispatcher.standing(BackendId(id)).tally;
+            for (all, n) in sum.ejections.iter_mut().zip(tally.ejections) {
+                *all += n;
+            }
+            sum.refused += tally.refused;
+            sum.observed += tally.observed;
+            sum.trials += tally.trials;
+        }
+        panics += pair.panics;
+        holds += pair.holds;
+    }
+    assert!(sum.ejections.iter().all(|n| *n >= 20), "{sum:?}");
+    assert!(
+        sum.refused.min(sum.observed).min(sum.trials) >= 20,
+        "{sum:?}"
+    );
+    assert!(panics >= 20 && holds >= 20, "{panics} {holds}");
 }
 
 #[test]
