@@ -8,3 +8,4 @@ mod leaks;
 mod log;
 mod start;
 mod support;
+mod switching;

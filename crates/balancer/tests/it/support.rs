@@ -34,14 +34,23 @@ impl Balancer {
     }
 
     pub(crate) fn in_front_of(backends: &[SocketAddr], flags: &[&str]) -> Self {
+        let named = ["a", "b", "c", "d"].iter().zip(backends);
+        let members: Vec<String> = named
+            .map(|(name, address)| format!("name={name},url=http://{address}"))
+            .collect();
+        Self::of_members(&members, flags)
+    }
+
+    /// Starts one with these values of `--backend`.
+    pub(crate) fn of_members(members: &[String], flags: &[&str]) -> Self {
         let mut command = program();
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(["--stats-interval", "20ms"]);
         if !flags.contains(&"--threads") {
             command.args(["--threads", "2"]);
         }
-        for (name, address) in ["a", "b", "c", "d"].iter().zip(backends) {
-            command.args(["--backend", &format!("name={name},url=http://{address}")]);
+        for member in members {
+            command.args(["--backend", member]);
         }
         command.args(flags).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the balancer starts");
@@ -226,6 +235,9 @@ pub(crate) fn ok(body: &str) -> Act {
 
 type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
 
+/// What the statistics page says; `None`: there is no such page.
+type Page = Option<Arc<dyn Fn() -> String + Send + Sync>>;
+
 /// A scripted backend on a port of its own.
 pub(crate) struct Backend {
     pub(crate) address: SocketAddr,
@@ -237,6 +249,18 @@ pub(crate) struct Backend {
 
 impl Backend {
     pub(crate) fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Self {
+        Self::serving(Arc::new(script), None)
+    }
+
+    /// One with a statistics page.
+    pub(crate) fn with_stats(
+        script: impl Fn(&Seen) -> Act + Send + Sync + 'static,
+        page: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::serving(Arc::new(script), Some(Arc::new(page)))
+    }
+
+    fn serving(script: Script, page: Page) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let backend = Self {
             address: listener.local_addr().unwrap(),
@@ -244,15 +268,21 @@ impl Backend {
             connections: Arc::default(),
             hanging: Arc::default(),
         };
-        let script: Script = Arc::new(script);
         let (seen, connections) = (backend.seen.clone(), backend.connections.clone());
         let hanging = backend.hanging.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let (script, seen, hanging) = (script.clone(), seen.clone(), hanging.clone());
-                let connections = connections.clone();
+                let (connections, page) = (connections.clone(), page.clone());
                 std::thread::spawn(move || {
-                    serve(stream.unwrap(), &script, &seen, &connections, &hanging)
+                    serve(
+                        stream.unwrap(),
+                        &script,
+                        &page,
+                        &seen,
+                        &connections,
+                        &hanging,
+                    )
                 });
             }
         });
@@ -272,6 +302,7 @@ impl Backend {
 fn serve(
     mut stream: TcpStream,
     script: &Script,
+    page: &Page,
     seen: &Mutex<Vec<Seen>>,
     connections: &AtomicUsize,
     hanging: &AtomicUsize,
@@ -285,7 +316,14 @@ fn serve(
             return;
         }
         if head.starts_with("GET /stats ") {
-            let stats = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+            let stats = match page {
+                None => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_string(),
+                Some(page) => {
+                    let body = page();
+                    let length = body.len();
+                    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
+                }
+            };
             if stream.write_all(stats.as_bytes()).is_err() {
                 return;
             }

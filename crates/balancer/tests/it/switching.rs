@@ -1,0 +1,292 @@
+//! Every strategy of the registry live: changed under load, its shares, its log.
+
+use crate::support::{Act, Backend, Balancer, connect, program, read_head, status};
+use predictor::header::{R2, SCHEMA, Splits, TrainedOn, UNIT};
+use predictor::{ApiName, Axis, Header, LatencyTable, Shape, Statistics};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+use strategies::registry::ENTRIES;
+
+/// Requests per strategy.
+const REQUESTS: usize = 150;
+const CLIENTS: usize = 3;
+
+/// A small server that says of itself what a worker says.
+fn worker(name: &'static str) -> Backend {
+    let held = Arc::new(AtomicU32::new(0));
+    let answered = Arc::new(AtomicU64::new(0));
+    let (held_too, answered_too) = (Arc::clone(&held), Arc::clone(&answered));
+    let act = move |_: &crate::support::Seen| {
+        held.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(1));
+        let active = held.fetch_sub(1, Ordering::SeqCst) - 1;
+        let sequence = answered.fetch_add(1, Ordering::SeqCst);
+        let load = format!(
+            "TEXT cpu_utilization=0.3,rps_fractional=90,eps=0,named_metrics.active={active},\
+             named_metrics.mean50=1.5,named_metrics.sequence={sequence}"
+        );
+        let fields = format!(
+            "endpoint-load-metrics: {load}\r\n\
+             x-worker-timing: queue_wait_us=10,service_time_us=1000\r\nContent-Length: 1\r\n"
+        );
+        Act::Answer(format!("HTTP/1.1 200 OK\r\n{fields}\r\n{name}").into_bytes())
+    };
+    Backend::with_stats(act, move || {
+        let n = answered_too.load(Ordering::SeqCst);
+        serde_json::json!({
+            "container": name, "cores": 2.0, "memory_bytes": 1_u64 << 30,
+            "active_requests": held_too.load(Ordering::SeqCst),
+            "mean_latency_ms_last_50": 1.5, "completed": n, "failed": 0,
+            "sampled_at_unix_ns": 1, "sequence": n, "cpu_percent": 30.0,
+            "memory_used_bytes": 1 << 26, "nominal_mips_per_core": 7450.0,
+            "native_mips_per_core": 7450.0, "burn_fraction": 0.0, "discipline": "ps", "loop": "none",
+            "throttled_us": null, "late_burns": 0, "boot_id": name, "service_time_mean_ms": 1.0,
+            "utilization": 0.3, "qps": 90.0, "eps": 0.0, "rif_latency_ms": 1.5, "speed": 1.0,
+        })
+        .to_string()
+    })
+}
+
+/// A made-up latency model in a file: longer with more others there and fewer cores.
+fn model(folder: &Path, name: &str, statistics: Statistics) -> PathBuf {
+    let features = match statistics {
+        Statistics::Docker => ["cpu_percent", "memory_used_mib"],
+        _ => ["active", "mean50"],
+    };
+    let borders = [vec![0.5, 1.5, 2.5, 3.5], vec![10.0]];
+    let shape = |cores: u32| Shape {
+        cores: f64::from(cores),
+        memory_gb: 1.0,
+    };
+    let containers: Vec<Shape> = (2..=4).map(shape).collect();
+    let unknown = |method: Option<&str>| ApiName {
+        method: method.map(String::from),
+        url: None,
+    };
+    let apis = vec![
+        ApiName::new("GET", "/items/1"),
+        unknown(Some("GET")),
+        unknown(None),
+    ];
+    let mut cells = Vec::new();
+    for api in 0..apis.len() {
+        for shape in &containers {
+            for active in 0..=borders[0].len() {
+                for mean in 0..=borders[1].len() {
+                    cells.push((5 + api + mean) as f64 * (active + 1) as f64 / shape.cores);
+                }
+            }
+        }
+    }
+    let none = R2 {
+        validation: None,
+        test: None,
+    };
+    let axis = |i: usize| Axis {
+        feature: features[i].into(),
+        borders: borders[i].clone(),
+    };
+    let header = Header {
+        schema: SCHEMA.into(),
+        model_sha256: "0".repeat(64),
+        catboost_version: "made up".into(),
+        kept_trees: 1,
+        cap_trees: 1,
+        r2: Splits {
+            random: none,
+            blocked: none,
+        },
+        trained_on: TrainedOn {
+            strategy: "round-robin".into(),
+            load: vec![0.6],
+            rows: 1,
+            seed: 1,
+            statistics,
+        },
+        unit: UNIT.into(),
+        axes: [axis(0), axis(1)],
+        containers,
+        apis,
+    };
+    let table = LatencyTable::new(header, cells).expect("a good table");
+    let path = folder.join(name);
+    std::fs::write(&path, table.to_bytes().expect("bytes")).unwrap();
+    path
+}
+
+struct Bed {
+    balancer: Balancer,
+    models: Vec<String>,
+    _workers: [Backend; 3],
+}
+
+/// Three workers, weights and cores 4/3/2, and a balancer that logs.
+fn bed(folder: &Path, strategy: &str) -> Bed {
+    let workers = [worker("a"), worker("b"), worker("c")];
+    let mut models = Vec::new();
+    for (name, statistics) in [
+        ("polled", Statistics::Polled),
+        ("live", Statistics::Live),
+        ("docker", Statistics::Docker),
+    ] {
+        let path = model(folder, &format!("{name}.plbtab"), statistics);
+        models.push("--model".into());
+        models.push(path.display().to_string());
+    }
+    let log = folder.join("first.jsonl").display().to_string();
+    let mut flags = vec!["--strategy", strategy, "--event-log", &log];
+    flags.extend(models.iter().map(String::as_str));
+    let mut members = Vec::new();
+    for (backend, weight) in workers.iter().zip([4, 3, 2]) {
+        let name = ["a", "b", "c"][members.len()];
+        let address = backend.address;
+        members.push(format!(
+            "name={name},url=http://{address},weight={weight},cores={weight}"
+        ));
+    }
+    let balancer = Balancer::of_members(&members, &flags);
+    Bed {
+        balancer,
+        models,
+        _workers: workers,
+    }
+}
+
+/// One kept connection: who answered, request by request.
+struct Client(std::net::TcpStream, u32);
+
+impl Client {
+    fn new(address: SocketAddr) -> Self {
+        Self(connect(address), 0)
+    }
+
+    fn get(&mut self) -> char {
+        self.1 += 1;
+        let path = format!("/items/{}", self.1);
+        let head = format!("GET {path} HTTP/1.1\r\nHost: shop\r\nx-task-size-mi: 7.45\r\n\r\n");
+        self.0.write_all(head.as_bytes()).unwrap();
+        let answer = read_head(&mut self.0);
+        assert_eq!(status(&answer), 200, "{answer}");
+        let mut body = [0];
+        self.0.read_exact(&mut body).unwrap();
+        char::from(body[0])
+    }
+}
+
+/// So many requests from a few clients at once; answers per worker.
+fn load(address: SocketAddr) -> [usize; 3] {
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut client = Client::new(address);
+                (0..REQUESTS / CLIENTS)
+                    .map(|_| client.get())
+                    .collect::<String>()
+            })
+        })
+        .collect();
+    let answers: String = clients.into_iter().map(|c| c.join().unwrap()).collect();
+    ['a', 'b', 'c'].map(|name| answers.matches(name).count())
+}
+
+fn put(balancer: &Balancer, strategy: &str) {
+    let order = format!("{{\"strategy\":\"{strategy}\"}}");
+    let (code, text) = balancer.admin("PUT", "/api/strategy", &order);
+    assert_eq!(code, 200, "{strategy}: {text}");
+}
+
+/// Replays logs in one process; every pick must be equal in each.
+fn replays(bed: &Bed, logs: &[PathBuf], picks_at_least: u64) {
+    let done = program()
+        .args(["replay", "--json"])
+        .args(&bed.models)
+        .args(logs)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{text}{errors}");
+    assert_eq!(text.lines().count(), logs.len());
+    for line in text.lines() {
+        let verdict: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(verdict["picks"], verdict["equal"], "{line}");
+        assert!(verdict["picks"].as_u64() >= Some(picks_at_least), "{line}");
+    }
+}
+
+#[test]
+fn strategies_are_switched_under_load_without_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bed = bed(folder.path(), "round-robin");
+    let done = Arc::new(AtomicBool::new(false));
+    let served = Arc::new(AtomicU64::new(0));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (done, served) = (Arc::clone(&done), Arc::clone(&served));
+            let address = bed.balancer.traffic;
+            std::thread::spawn(move || {
+                let mut client = Client::new(address);
+                while !done.load(Ordering::SeqCst) {
+                    client.get();
+                    served.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        })
+        .collect();
+    for entry in ENTRIES {
+        put(&bed.balancer, entry.name);
+        let enough = served.load(Ordering::SeqCst) + REQUESTS as u64;
+        bed.balancer
+            .until(entry.name, |_| served.load(Ordering::SeqCst) >= enough);
+    }
+    done.store(true, Ordering::SeqCst);
+    clients.into_iter().for_each(|c| c.join().unwrap());
+    let state = bed.balancer.state();
+    for backend in state["backends"].as_array().unwrap() {
+        assert_eq!(backend["errors"], 0, "{state}");
+        assert_eq!(backend["in_flight"], 0, "{state}");
+    }
+    bed.balancer.signal("-TERM");
+    assert_eq!(bed.balancer.wait().code(), Some(0));
+    let all = (ENTRIES.len() * REQUESTS) as u64;
+    replays(&bed, &[folder.path().join("first.jsonl")], all);
+}
+
+#[test]
+fn every_strategy_serves_with_its_shares_and_a_log_that_replays() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bed = bed(folder.path(), "random");
+    let mut logs = Vec::new();
+    for entry in ENTRIES {
+        let log = format!("{}.jsonl", entry.name);
+        let order = format!(
+            "{{\"strategy\":\"{}\",\"seed\":9,\"event_log\":\"{log}\"}}",
+            entry.name
+        );
+        bed.balancer.until("idle", |b| b.state()["in_flight"] == 0);
+        let (code, text) = bed.balancer.admin("POST", "/api/reset", &order);
+        assert_eq!(code, 200, "{}: {text}", entry.name);
+        let counts = load(bed.balancer.traffic);
+        assert_eq!(counts.iter().sum::<usize>(), REQUESTS, "{}", entry.name);
+        // 150 = 16 cycles of nine and six more: AAAABB in blocks, ABCABA or ABCACA spread out.
+        let expected = match entry.name {
+            "round-robin" => [50, 50, 50],
+            "weighted-round-robin" => [68, 50, 32],
+            "smooth-weighted-round-robin" | "edf-wrr" => [67, 50, 33],
+            "static-stride" => [67, 49, 34],
+            _ => {
+                logs.push(folder.path().join(&log));
+                continue;
+            }
+        };
+        assert_eq!(counts, expected, "{}", entry.name);
+        logs.push(folder.path().join(&log));
+    }
+    bed.balancer.signal("-TERM");
+    assert_eq!(bed.balancer.wait().code(), Some(0));
+    replays(&bed, &logs, REQUESTS as u64);
+}
