@@ -36,7 +36,7 @@ fn random_rules(rng: &mut ChaCha8Rng) -> Rules {
     Rules {
         ejection: Ejection {
             mode: [Mode::On, Mode::On, Mode::On, Mode::Observe, Mode::Off][below(rng, 5) as usize],
-            after: below(rng, 5) as u32,
+            after: [0, 0, 1, 3, 9][below(rng, 5) as usize],
             compare: below(rng, 2) == 0,
             base_ns: 100_000_000 << below(rng, 4),
             cap_ns: 200_000_000 << below(rng, 6),
@@ -91,9 +91,10 @@ impl Pair {
     }
 
     fn step(&mut self) {
-        let gap_ns = match self.below(40) {
-            0 => self.below(4_000_000_000),
-            1 => self.below(90_000_000_000),
+        // Long gaps are few: the comparison needs two times twenty results within ten seconds.
+        let gap_ns = match self.below(200) {
+            0..3 => self.below(4_000_000_000),
+            3 => self.below(90_000_000_000),
             _ => self.below(20_000_000),
         };
         self.now = self.now.plus_ns(gap_ns);
@@ -174,7 +175,7 @@ impl Pair {
 
     fn turn_a_backend(&mut self) {
         let id = self.any();
-        self.failing[id.index()] = [0, 0, 10, 50, 100, 100][self.below(6) as usize];
+        self.failing[id.index()] = [0, 0, 0, 10, 60, 100][self.below(6) as usize];
     }
 
     fn change_pool(&mut self) {
@@ -183,11 +184,11 @@ impl Pair {
             return;
         }
         let until = self.now.plus_ns(1 + self.below(3_000_000_000));
-        let change = match self.below(10) {
+        let change = match self.below(50) {
             0 => PoolChange::Remove { id: id.0 },
-            1..3 => PoolChange::Drain { id: id.0 },
-            3..6 => PoolChange::Undrain { id: id.0 },
-            6..8 => PoolChange::Eject {
+            1..10 => PoolChange::Drain { id: id.0 },
+            10..30 => PoolChange::Undrain { id: id.0 },
+            30..40 => PoolChange::Eject {
                 id: id.0,
                 until_ns: until.as_nanos(),
             },
@@ -257,7 +258,7 @@ proptest! {
         entry in 0..ENTRIES.len(),
     ) {
         let mut pair = Pair::new(&Spec::of(&ENTRIES[entry]), n, seed);
-        for _ in 0..600 {
+        for _ in 0..1500 {
             pair.step();
         }
         pair.replays();
@@ -270,7 +271,7 @@ fn the_random_events_reach_every_rule() {
     let (mut panics, mut holds) = (0, 0);
     for seed in 0..100 {
         let mut pair = Pair::new(&spec("least-request"), 3 + seed as usize % 4, seed);
-        (0..600).for_each(|_| pair.step());
+        (0..3000).for_each(|_| pair.step());
         for id in 0..pair.failing.len() as u32 {
             let tally = pair.dispatcher.standing(BackendId(id)).tally;
             for (all, n) in sum.ejections.iter_mut().zip(tally.ejections) {
@@ -295,7 +296,7 @@ fn the_random_events_reach_every_rule() {
 fn every_entry_works_under_the_rules_and_its_log_replays() {
     for entry in ENTRIES {
         let mut pair = Pair::new(&Spec::of(entry), 5, 8);
-        for _ in 0..500 {
+        for _ in 0..1000 {
             pair.step();
         }
         pair.replays();

@@ -4,6 +4,7 @@ use crate::ejection::{Phase, Standing, Tally};
 use crate::{BackendId, Mark, Request, Rules, Status, Time};
 use schema::event::PoolChange;
 use schema::protection::{Mode, Rule};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Default)]
 struct Member {
@@ -17,7 +18,7 @@ struct Member {
     /// Results that count, oldest first.
     results: Vec<(Time, bool)>,
     /// Dispatches that were open when its state last changed; their results do not count.
-    stale: Vec<u64>,
+    stale: BTreeSet<u64>,
     tally: Tally,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Model {
     members: Vec<Member>,
     /// Open dispatches: number and backend.
     open: Vec<(u64, BackendId)>,
-    all: Vec<(u64, BackendId)>,
+    all: BTreeMap<u64, BackendId>,
 }
 
 impl Model {
@@ -65,7 +66,7 @@ impl Model {
             rules,
             members: vec![Member::default(); n],
             open: Vec::new(),
-            all: Vec::new(),
+            all: BTreeMap::new(),
         }
     }
 
@@ -74,8 +75,7 @@ impl Model {
     }
 
     pub(super) fn backend_of(&self, dispatch: u64) -> BackendId {
-        let made = self.all.iter().find(|(d, _)| *d == dispatch);
-        made.expect("it was made").1
+        *self.all.get(&dispatch).expect("it was made")
     }
 
     pub(super) fn open_at(&self, id: BackendId) -> u32 {
@@ -180,7 +180,7 @@ impl Model {
 
     pub(super) fn dispatched(&mut self, id: BackendId, dispatch: u64, mark: Option<Mark>) {
         self.open.push((dispatch, id));
-        self.all.push((dispatch, id));
+        self.all.insert(dispatch, id);
         let member = &mut self.members[id.index()];
         if mark == Some(Mark::Trial) {
             let Phase::Trial { under_way, .. } = &mut member.phase else {
@@ -190,7 +190,7 @@ impl Model {
             *under_way = Some(dispatch);
             member.tally.trials += 1;
         } else if member.is_barred() {
-            member.stale.push(dispatch);
+            member.stale.insert(dispatch);
         }
     }
 
