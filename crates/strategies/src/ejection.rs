@@ -13,6 +13,7 @@
 //! counting and the growing times, the half-open state of circuit breakers for the trial.
 
 pub(crate) mod compare;
+mod lengths;
 mod record;
 
 pub use record::{Phase, Standing, Tally};
@@ -21,11 +22,10 @@ use crate::backends::{Backends, MAX_MEMBERS};
 use crate::time::Time;
 use crate::values::{BackendId, Request};
 use compare::{Counts, is_much_worse};
-use rand_chacha::ChaCha8Rng;
+use lengths::Lengths;
 use record::Record;
 use schema::event::Status;
 use schema::protection::{self, Mode, Rule, Step};
-use schema::rng::{Purpose, stream, unit};
 
 /// A backend that was in service this long since its last ejection begins with the first length again.
 const FORGIVEN_AFTER_NS: u64 = 60_000_000_000;
@@ -71,7 +71,7 @@ pub(crate) enum Change {
 #[derive(Debug, Clone)]
 pub(crate) struct Ejections {
     rules: protection::Ejection,
-    jitter: ChaCha8Rng,
+    lengths: Lengths,
     /// By id; empty while the rules are off.
     records: Vec<Record>,
     /// Barred and not yet on trial.
@@ -87,7 +87,7 @@ impl Ejections {
     pub(crate) fn new(rules: protection::Ejection, seed: u64) -> Self {
         Self {
             rules,
-            jitter: stream(seed, Purpose::Jitter, 0, 0),
+            lengths: Lengths::new(&rules, seed),
             records: Vec::new(),
             waiting: Vec::new(),
             next_end: None,
@@ -282,7 +282,7 @@ impl Ejections {
 
     fn eject(&mut self, now: Time, id: BackendId, rule: Rule) -> Change {
         let number = self.record(id).number + 1;
-        let until = now.plus_ns(self.length_ns(number));
+        let until = now.plus_ns(self.lengths.draw_ns(number));
         self.record(id).eject(now, until, rule);
         self.leave_lists(id);
         self.waiting.push(id);
@@ -329,19 +329,6 @@ impl Ejections {
     fn find_next_end(&mut self) {
         let ends = self.waiting.iter().map(|id| self.barred_until(*id));
         self.next_end = ends.flatten().min();
-    }
-
-    /// The length of the `number`-th ejection in a row, drawn around its value.
-    fn length_ns(&mut self, number: u32) -> u64 {
-        let rules = self.rules;
-        let doublings = (number - 1).min(63);
-        let grown_ns = u128::from(rules.base_ns) << doublings;
-        let length_ns = grown_ns.min(u128::from(rules.cap_ns)) as u64;
-        if rules.jitter_percent == 0 {
-            return length_ns;
-        }
-        let off = (2.0 * unit(&mut self.jitter) - 1.0) * f64::from(rules.jitter_percent) / 100.0;
-        (length_ns as f64 * (1.0 + off)) as u64
     }
 
     fn note(&mut self, at: Time, backend: BackendId, step: Step) {
