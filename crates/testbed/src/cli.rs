@@ -80,7 +80,8 @@ pub(crate) struct BenchArgs {
     /// [default: the preset's]
     #[arg(long, value_name = "A,B,...")]
     pub(crate) strategies: Option<String>,
-    /// Latency model for predictive strategies, or a folder of them (repeat) [default: models/]
+    /// Latency model for predictive strategies, or a folder that holds NAME.plbtab files itself, not in
+    /// folders below it (repeat) [default: models/, if there is one]
     #[arg(long = "model", value_name = "[NAME=]FILE")]
     pub(crate) models: Vec<String>,
     /// Workload file [default: the preset's]
@@ -104,7 +105,8 @@ pub(crate) struct BenchArgs {
     /// Go on with an interrupted bench; everything else comes from its manifest
     #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "protection"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Balancer protection: plain compares strategies alone, guarded adds retries and ejection
+    /// Balancer protection: plain compares strategies alone, guarded adds a limit per attempt,
+    /// shedding, one repeat on a connection that was closed, and ejection
     #[arg(long, default_value = "plain", value_parser = ["plain", "guarded"])]
     pub(crate) protection: String,
     /// Exit with 3 when this holds: 'A.mean_ms > 1.05 * B.mean_ms' (repeat)

@@ -16,7 +16,8 @@ use crate::figures::run::Run;
 use crate::folder::Folder;
 use crate::summary;
 
-/// One strategy in both folders.
+/// One strategy in both folders. Means are those of the summary, over runs; the ratio is of geometric
+/// means, since its interval is made from logarithms.
 #[derive(Debug, Serialize)]
 struct Line {
     label: String,
@@ -96,6 +97,7 @@ fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line
         }
         log_means(&own, Metric::MeanMs)
     };
+    let means = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|l| l.exp()).collect() };
     let baseline = a
         .strategies
         .first()
@@ -108,8 +110,8 @@ fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line
             let ratio = welch(&logs_a, &logs_b);
             Line {
                 label: label.clone(),
-                mean_ms_a: mean(&logs_a).exp(),
-                mean_ms_b: mean(&logs_b).exp(),
+                mean_ms_a: mean(&means(&logs_a)),
+                mean_ms_b: mean(&means(&logs_b)),
                 ratio_to_baseline: base
                     .filter(|_| baseline != Some(label))
                     .map(|base| (ratio.point - base).exp()),

@@ -37,7 +37,8 @@ pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// Commit of the checkout this program was built in, with `-dirty` when the tree was changed.
+/// Commit, as of now, of the checkout this program lies in, with `-dirty` when the tree was changed;
+/// `None` outside a checkout or without git.
 pub(crate) fn git_commit() -> Option<String> {
     let own = std::env::current_exe().ok()?;
     let output = Command::new("git")

@@ -83,7 +83,7 @@ macro_rules! scenario_flags {
             /// Scenario file (JSON); flags go before what it says
             #[arg(long, value_name = "FILE")]
             pub scenario: Option<PathBuf>,
-            /// Fault timeline (JSON), the same as for the testbed
+            /// Fault timeline (JSON); the testbed reads none yet
             #[arg(long, value_name = "FILE")]
             pub faults: Option<PathBuf>,
             $($(#[$meta])* pub $name: Option<String>,)*

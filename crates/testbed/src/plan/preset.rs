@@ -23,9 +23,9 @@ const SHORT_WARMUP_PARTS: u64 = 5;
 pub(crate) enum Preset {
     /// Under 20 seconds: does everything work? Two blocks, no claim
     Smoke,
-    /// About 6 minutes: 7 blocks of arms of 8 seconds
+    /// About 6 minutes: 7 blocks of arms of 8 seconds; more for more strategies
     Quick,
-    /// More than an hour: the paper's workload, 200 seconds an arm, 6 blocks
+    /// About an hour: the paper's workload, 200 seconds an arm, 6 blocks; more for more strategies
     Paper,
     /// Hours to days: every strategy at loads 0.3, 0.42, 0.6 and 0.8
     Full,
