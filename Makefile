@@ -37,7 +37,7 @@ lint: env ## formatting, clippy, ruff, dependency policy
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(VENV)/bin/ruff check analysis && $(VENV)/bin/ruff format --check analysis
 
-deny: ## licences, sources and advisories of the dependencies (needs cargo-deny)
+deny: ## licenses, sources and advisories of the dependencies (needs cargo-deny)
 	cargo deny check
 
 images: build ## the container image, from the host's static binaries

@@ -29,3 +29,8 @@ pub mod worker;
 
 pub use bound::OutOfBounds;
 pub use worker::Worker;
+
+/// The README's example compiles and holds.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

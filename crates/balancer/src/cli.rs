@@ -23,7 +23,7 @@ Examples:
     --backend name=b,url=http://127.0.0.1:9002,weight=3,cores=3,memory-gb=9 \\
     --backend name=c,url=http://127.0.0.1:9003,weight=2,cores=2,memory-gb=6
   balancer strategies
-  balancer replay results/NAME/events/b01-1.jsonl
+  balancer replay results/NAME/events/b01-a1.jsonl
   curl -X PUT -d '{\"strategy\":\"least-request\"}' http://127.0.0.1:8081/api/strategy"
 )]
 pub(crate) struct Cli {

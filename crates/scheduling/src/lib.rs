@@ -2,7 +2,8 @@
 //!
 //! Both requests are best effort: a kernel or a sandbox that refuses them costs precision, never
 //! correctness, and neither takes time from others beyond the thread's fair share. Whoever cares
-//! logs the error. This is the one place outside the burn loop with `unsafe` in it.
+//! logs the error. With the burn loop it is the only place of
+//! the programs with `unsafe` in it (a benchmark counts allocations with a third).
 
 use std::io;
 

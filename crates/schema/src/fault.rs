@@ -1,4 +1,5 @@
-//! The fault timeline: what breaks when, in one format for a real run and a simulated one.
+//! The fault timeline: what breaks when. So far only the twin reads one; the format is made for real
+//! runs too.
 //!
 //! `{"version":1,"seed":42,"events":[{"at":"20s","on":"c","fault":"fast_fail","for":"60s","p":0.5}]}`.
 //! `at` counts from time 0 of the schedule. Chance is keyed ([`hits`]), so that every strategy and

@@ -55,7 +55,7 @@ pub struct Manifest {
     pub models: Vec<Model>,
     /// Every planned arm in running order.
     pub arms: Vec<Arm>,
-    /// Marks that concern the whole run (`emulated`, `generator_saturated` ...).
+    /// Marks that concern the whole run: `emulated`, `speed_changed`.
     pub flags: Vec<String>,
 }
 
@@ -64,7 +64,8 @@ pub struct Manifest {
 pub struct Versions {
     /// Version of the testbed.
     pub plumbline: String,
-    /// Git commit of the build, with `-dirty` when the tree was changed; absent outside a checkout.
+    /// Commit of the checkout that the testbed's program lies in, asked of git when the bench began,
+    /// with `-dirty` when the tree was changed; absent when unknown.
     pub git_commit: Option<String>,
     /// Digest over the binaries that ran, SHA-256 in hex, by program.
     pub binaries_sha256: std::collections::BTreeMap<String, String>,

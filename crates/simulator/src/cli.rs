@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     /// Most requests in flight; what is due beyond that is recorded as never sent [default: 2048]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_in_flight: Option<u32>,
-    /// The run is marked as saturated when the 99th percentile of the lateness is above this
+    /// The run is marked `generator_saturated` when the 99th percentile of the lateness is above this
     /// [default: 1 ms or a tenth of the mean gap, whichever is larger]
     #[arg(long, value_name = "D", value_parser = schema::duration::parse)]
     pub(crate) lag_bound: Option<Duration>,

@@ -199,8 +199,9 @@ pub(crate) struct Facts {
     pub(crate) actions: Option<Actions>,
 }
 
-/// The generator is saturated iff the lateness p99 is above the bound or something was never sent;
-/// what was held back on purpose because the run was stopped does not count.
+/// The field `generator_saturated`: the lateness p99 is above the bound or something was never sent;
+/// what was held back on purpose because the run was stopped does not count. The testbed's mark of
+/// the same name is another one: a lateness p99 above the mean gap.
 fn is_saturated(p99_ns: Option<u64>, bound_ns: u64, never_sent: u64, stopped: bool) -> bool {
     p99_ns.is_some_and(|p99| p99 > bound_ns) || (never_sent > 0 && !stopped)
 }

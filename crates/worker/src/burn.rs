@@ -2,13 +2,13 @@
 //!
 //! Sixteen instructions per turn: fourteen independent adds and exclusive-ors over seven registers,
 //! one decrement, one branch. One million instructions are exactly 62,500 turns, so N MI retire
-//! N * 10^6 instructions up to the few of the call itself and at most fifteen lost to rounding
-//! (an error below 10^-4 from 1 MI on; callgrind checks it in the tests). It touches no memory, so
+//! N * 10^6 instructions up to the few of the call itself and at most eight more or less by
+//! rounding to whole turns (an error below 10^-4 from 1 MI on; callgrind checks it in the tests). It touches no memory, so
 //! its speed does not depend on the neighbors' caches.
 //!
 //! It is the fastest of the plain loops tried (one dependency chain runs at a third of its speed).
 //! The same work takes a different time with another loop, so [`LOOP_NAME`] and the speed measured
-//! at boot stand in every result. The aarch64 form has the same count and has not been measured.
+//! at boot stand in every result. The aarch64 form has the same count by construction; it has not been run.
 #![allow(unsafe_code)]
 
 /// Name of the loop, as it stands in `/stats` and in every result.

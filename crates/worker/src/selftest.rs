@@ -19,9 +19,10 @@ use report::{LoadResult, Verdict};
 use schema::problem::{Problem, Problems};
 use schema::rng::{self, Purpose};
 
-/// Sizes: log-normal with this median and spread, drawn again outside the bounds; mean about 412.
-const MEDIAN_MI: f64 = 397.0;
-const SPREAD: f64 = 0.28;
+/// Sizes: log-normal with this median and spread, drawn again outside the bounds, as
+/// the request generator's default: mean 411.7.
+const MEDIAN_MI: f64 = 395.0;
+const SPREAD: f64 = 0.25;
 const SIZES_MI: std::ops::RangeInclusive<f64> = 250.0..=750.0;
 
 /// Runs the self-test and prints it; true if every load stayed within its bounds.
