@@ -1,7 +1,7 @@
 //! One request from its due time to its row.
 //!
 //! [`Exchanger::launch`] runs on the thread that sends: it takes an idle connection, writes the
-//! request and leaves the rest (head, body, time-out) to a task of the runtime. `sent_ns` is the
+//! request and leaves the rest (head, body, timeout) to a task of the runtime. `sent_ns` is the
 //! moment the client began to send: the first write, or the connect when no connection was ready.
 
 use std::io;

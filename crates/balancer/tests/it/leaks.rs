@@ -1,4 +1,4 @@
-//! Counters that must not leak: client gone, resets, time-outs, at every stage of a request.
+//! Counters that must not leak: client gone, resets, timeouts, at every stage of a request.
 
 use crate::support::{Act, Backend, Balancer, connect, fields, ok, read_head, status};
 use std::io::Write;

@@ -1,7 +1,7 @@
-//! The articles' combination: the least loaded; among equals by weight in turn; random without data.
+//! A common combination: the least loaded; among equals by weight in turn; random without data.
 //!
 //! Cost O(tied), with `load=polled` O(n). With `load=polled` it herds between polls, and falls back to a draw by weight while any
-//! report is missing or too old; with `load=live` loads are always known. Source: the articles.
+//! report is missing or too old; with `load=live` loads are always known. Source: common practice.
 
 use super::least_in_flight::LeastInFlight;
 use crate::backends::{Backend, Backends};

@@ -2,7 +2,7 @@
 //!
 //! Kept as the naive baseline. It looks at neither weights nor what is in flight, so it starves a
 //! backend after one early slow sample, and on polled means it herds. Cost O(log n); up to 16 backends are
-//! looked through. Source: the articles.
+//! looked through. Source: common practice.
 
 use super::least_of::LeastOf;
 use super::least_sampled::LeastSampled;

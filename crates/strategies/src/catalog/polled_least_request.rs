@@ -1,8 +1,10 @@
 //! The least (active + 1) / weight over polled counts: the herding baseline.
 //!
-//! Between two polls every request sees the same counts and goes to the same backend; from about half a
-//! service time between polls on it is worse than not looking at all. Without a fresh report own
-//! in_flight stands in. Cost O(log n); up to 16 backends are looked through.
+//! Between two polls every request sees the same counts and goes to the same backend. On 4/3/2 cores it is
+//! worse than `smooth-weighted-round-robin`, which looks at nothing, from this poll interval on, in mean
+//! service times: 0.25 to 0.5 at load .5, 0.5 at .7, 0.75 at .8, above 1.25 at .9 (`twin run --strategy
+//! polled-least-request --load L --poll 0.5S --requests 1000000 --seed 42` and so on, exponential sizes).
+//! Without a fresh report own in_flight stands in. Cost O(log n); up to 16 backends are looked through.
 
 use super::least_of::LeastOf;
 use crate::backends::Backend;

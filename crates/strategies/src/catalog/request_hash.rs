@@ -2,7 +2,7 @@
 //!
 //! Cost O(log n). While a backend is out only its keys move; but adding or removing a member moves
 //! nearly all keys: use `consistent-hash` where that hurts. Source: nginx `hash` without `consistent`
-//! (the rule of Cache::Memcached), the articles' hash of URL, user or address.
+//! (the rule of Cache::Memcached), and the common hash of URL, user or address.
 
 use super::key::{self, Key, KeyRoom, crc32};
 use crate::backends::Backends;

@@ -1,4 +1,4 @@
-//! A dispatcher in front of modelled workers: open loop, virtual time, every kind of report.
+//! A dispatcher in front of modeled workers: open loop, virtual time, every kind of report.
 
 use super::models::options;
 use super::pools::members;

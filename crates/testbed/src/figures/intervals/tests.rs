@@ -68,7 +68,7 @@ fn blocks_needed_grow_with_the_comparisons() {
 }
 
 #[test]
-fn quantiles_interpolate_between_neighbours() {
+fn quantiles_interpolate_between_neighbors() {
     let sorted = [1.0, 2.0, 3.0, 4.0];
     close(quantile(&sorted, 0.5), 2.5);
     close(quantile(&sorted, 0.95), 3.85);
