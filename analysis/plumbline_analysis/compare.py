@@ -57,6 +57,10 @@ class Difference:
         return Interval(*((x - 1) * 100 for x in (r.point, r.low, r.high)))
 
 
+INVALIDATING = ("never_sent", "generator_saturated")
+"""Marks of a run that make the whole result not valid."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """All strategies against the baseline."""
@@ -70,7 +74,9 @@ class Comparison:
     blocks: int
     blocks_needed: int
     claims: bool = True
-    """False for a smoke test: it shows that everything works and claims nothing."""
+    """False for a smoke test, which shows that everything works, and for a result not valid."""
+    not_valid: tuple[str, ...] = ()
+    """Why the result is not valid, by run."""
 
     def mean(self, label: str) -> Difference | None:
         """The difference in mean latency, None where there is none to be had."""
@@ -122,9 +128,20 @@ def compare(
             differences[difference.label, metric] = _with_holm(difference, adjusted)
     floor = _noise_floor(by_label)
     blocks = len({run.block for arm in arms for run in arm.runs})
-    claims = results.manifest.get("preset") != "smoke"
+    not_valid = faults(results.manifest)
+    claims = results.manifest.get("preset") != "smoke" and not not_valid
     return Comparison(
-        baseline, arms, differences, floor, blocks, blocks_needed(len(others)), claims
+        baseline, arms, differences, floor, blocks, blocks_needed(len(others)), claims, not_valid
+    )
+
+
+def faults(manifest: dict) -> tuple[str, ...]:
+    """Why a result is not valid, as ``run: reason``; empty for a valid one."""
+    return tuple(
+        f"{arm['run_id']}: {why}"
+        for arm in manifest.get("arms", [])
+        for why in [f for f in arm.get("flags", []) if f in INVALIDATING]
+        + list(arm.get("mismatches", []))
     )
 
 

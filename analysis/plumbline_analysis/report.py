@@ -66,7 +66,7 @@ def render(results: Results) -> str:
         manifest=results.manifest,
         results=results,
         title=_title(results),
-        stamps=_stamps(results),
+        stamps=_stamps(results, comparison),
         notices=_notices(results, comparison),
         verdict=verdict(results, comparison) if len(results.rows) else None,
         lines=_lines(comparison),
@@ -93,10 +93,10 @@ def _title(results: Results) -> str:
     return " vs ".join(names) if 0 < len(names) <= 3 else f"{len(names)} strategies compared"
 
 
-def _stamps(results: Results) -> list[tuple[str, str]]:
+def _stamps(results: Results, comparison: Comparison) -> list[tuple[str, str]]:
     """Marks shown beside the title wherever the page is quoted: (kind, text)."""
     burn = results.manifest["burn"]
-    stamps = []
+    stamps = [("bad", "not valid")] if comparison.not_valid else []
     if burn["emulated"]:
         stamps.append(
             ("warn", f"emulated: {burn['fraction'] * 100:.3g} % of the instructions really burned")
@@ -112,7 +112,7 @@ def _stamps(results: Results) -> list[tuple[str, str]]:
 
 def _notices(results: Results, comparison: Comparison) -> list[str]:
     manifest = results.manifest
-    notices = []
+    notices = [f"Not valid: {fault}." for fault in comparison.not_valid]
     planned = manifest["arms"]
     done = sum(arm["state"] == "done" for arm in planned)
     if not manifest["complete"]:
@@ -144,11 +144,6 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
         notices.append(
             f"Requests without a good answer: {shown}. They count beside latency, never in it."
         )
-    notices += [
-        f"Counts that should be equal are not, in {arm['run_id']}: {text}."
-        for arm in planned
-        for text in arm.get("mismatches", [])
-    ]
     burned_late = [a["label"] for a in planned if "late_burns" in a.get("flags", [])]
     if burned_late:
         notices.append(

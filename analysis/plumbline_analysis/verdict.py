@@ -50,6 +50,10 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:  # noqa: PLR09
     if not base_fit:
         headline = f"{first.label} had the lowest mean latency, but the baseline {comparison.baseline} has none to compare with"
         return Verdict(headline, "No claim: the baseline was unstable.", further, False)
+    if comparison.not_valid:
+        headline = "Not valid: nothing is claimed, run it again when the machine is quiet"
+        why = f"{len(comparison.not_valid)} faults, the first: {comparison.not_valid[0]}."
+        return Verdict(headline, why, further, False)
     if not comparison.claims:
         headline = f"Smoke test: {len(ranking)} strategies ran to the end, nothing is claimed"
         return Verdict(headline, noise_floor(comparison), further, False)

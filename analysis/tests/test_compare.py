@@ -201,3 +201,20 @@ def test_a_folder_compared_with_itself_shows_nothing(folder):
     found, conditions = compare_folders(load(folder), load(folder))
     assert conditions == []
     assert all(d.ratio.point == pytest.approx(1) for d in found)
+
+
+def test_a_result_that_is_not_valid_claims_nothing_and_says_so_first(make_folder):
+    def spoil(manifest):
+        manifest["arms"][3]["flags"].append("generator_saturated")
+        manifest["arms"][5]["mismatches"] = ["R1: 10 rows, 9 sent"]
+
+    results = load(make_folder(Scenario(requests=120), edit=spoil))
+    comparison = compare(results)
+    arms = results.manifest["arms"]
+    assert comparison.not_valid == (
+        f"{arms[3]['run_id']}: generator_saturated",
+        f"{arms[5]['run_id']}: R1: 10 rows, 9 sent",
+    )
+    assert all(comparison.claim(arm.label) == "" for arm in comparison.arms)
+    said = verdict(results, comparison)
+    assert said.headline.startswith("Not valid") and not said.claim

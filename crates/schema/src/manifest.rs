@@ -227,3 +227,20 @@ pub struct Arm {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<String>,
 }
+
+/// Marks of an arm that make a result not valid: nothing is claimed from it.
+pub const INVALIDATING: [&str; 2] = ["never_sent", "generator_saturated"];
+
+impl Arm {
+    /// Why this arm makes the result not valid, as `run: reason`.
+    pub fn faults(&self) -> impl Iterator<Item = String> + '_ {
+        let marks = self
+            .flags
+            .iter()
+            .filter(|f| INVALIDATING.contains(&f.as_str()));
+        let counts = self.mismatches.iter();
+        marks
+            .chain(counts)
+            .map(|why| format!("{}: {why}", self.run_id))
+    }
+}

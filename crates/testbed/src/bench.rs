@@ -244,18 +244,8 @@ impl Bench {
 
     /// 0, or 3 when the result is not valid or a threshold is not met; says why.
     fn judge(&self, summary: &Summary) -> u8 {
-        let mut reasons: Vec<String> = Vec::new();
-        for arm in &self.manifest.arms {
-            reasons.extend(
-                arm.mismatches
-                    .iter()
-                    .map(|m| format!("{}: {m}", arm.run_id)),
-            );
-            let broken = arm::INVALIDATING
-                .iter()
-                .filter(|f| arm.flags.iter().any(|g| g == *f));
-            reasons.extend(broken.map(|f| format!("{}: {f}", arm.run_id)));
-        }
+        let arms = self.manifest.arms.iter();
+        let mut reasons: Vec<String> = arms.flat_map(|a| a.faults()).collect();
         for threshold in &self.thresholds {
             match threshold.holds(&|reference| summary.value(reference)) {
                 Some(true) => reasons.push(format!("--fail-if holds: {}", threshold.text())),

@@ -37,7 +37,10 @@ pub(crate) struct Summary {
     flags: Vec<String>,
     /// Unequal counts by run.
     mismatches: Vec<String>,
-    /// A smoke test shows that everything works and claims nothing.
+    /// Why the result is not valid, by run; empty for a valid one.
+    not_valid: Vec<String>,
+    /// A smoke test shows that everything works and claims nothing, nor does a result that is not
+    /// valid.
     claims: bool,
     workers: Vec<String>,
     #[serde(flatten)]
@@ -50,7 +53,8 @@ impl Summary {
     pub(crate) fn of(manifest: &Manifest, rows: &[Row]) -> Self {
         let runs = runs(manifest, rows);
         let mut comparison = Comparison::of(&runs, &manifest.strategies);
-        let claims = manifest.preset != "smoke";
+        let not_valid: Vec<String> = manifest.arms.iter().flat_map(|a| a.faults()).collect();
+        let claims = manifest.preset != "smoke" && not_valid.is_empty();
         if !claims {
             comparison
                 .strategies
@@ -85,6 +89,7 @@ impl Summary {
                 .iter()
                 .flat_map(|a| a.mismatches.iter().map(|m| format!("{}: {m}", a.run_id)))
                 .collect(),
+            not_valid,
             claims,
             workers: manifest
                 .backend
@@ -133,4 +138,24 @@ pub(crate) fn runs(manifest: &Manifest, rows: &[Row]) -> Vec<Run> {
 /// Mean latency of a strategy for one-line messages.
 pub(crate) fn mean_ms(run: &Run) -> f64 {
     Metric::MeanMs.of(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+    use crate::bench::testing::manifest;
+    use crate::plan::order;
+
+    #[test]
+    fn a_result_that_is_not_valid_claims_nothing_and_says_so() {
+        let arms = || order::arms("t", &["round-robin".into()], 2, 1);
+        let fine = Summary::of(&manifest(arms()), &[]);
+        assert!(fine.claims && !fine.text().contains("NOT VALID"));
+        let mut spoiled = arms();
+        spoiled[1].flags.push("generator_saturated".into());
+        spoiled[2].mismatches.push("R1: 10 rows, 9 sent".into());
+        let summary = Summary::of(&manifest(spoiled), &[]);
+        assert!(!summary.claims && summary.not_valid.len() == 2);
+        assert!(summary.text().contains("NOT VALID") && summary.text().contains("R1: 10 rows"));
+    }
 }

@@ -34,8 +34,6 @@ const EVENT_BYTES: u64 = 2000;
 
 const NEVER_SENT: &str = "never_sent";
 const LATER_THAN_THE_GAP: &str = "generator_saturated";
-/// Marks that make a result invalid.
-pub(super) const INVALIDATING: [&str; 2] = [NEVER_SENT, LATER_THAN_THE_GAP];
 
 impl Bench {
     /// Runs arm `i`; `None` when a signal ended it.

@@ -187,7 +187,12 @@ fn notes(summary: &Summary) -> Vec<String> {
             ));
         }
     }
-    if !summary.claims {
+    if !summary.not_valid.is_empty() {
+        notes.push(format!(
+            "NOT VALID, so nothing is claimed; run again when the machine is quiet: {}",
+            summary.not_valid.join("; ")
+        ));
+    } else if !summary.claims {
         notes.push("a smoke test: it shows that everything works and claims nothing".into());
     } else if summary.comparison.blocks < summary.comparison.blocks_needed as usize {
         notes.push(format!(
@@ -199,12 +204,6 @@ fn notes(summary: &Summary) -> Vec<String> {
     if !summary.complete {
         notes.push("incomplete: only finished arms are counted".into());
     }
-    notes.extend(
-        summary
-            .mismatches
-            .iter()
-            .map(|m| format!("does not add up: {m}")),
-    );
     notes
 }
 
