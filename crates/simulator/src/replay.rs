@@ -25,7 +25,7 @@ use crate::recorder::{self, Recorded};
 use crate::requests::{Labels, Requests};
 use crate::signals::{Signals, StopSignal};
 use crate::slots::Slots;
-use crate::tally::{Actions, Facts, Summary, Tally};
+use crate::tally::{Actions, ClosedLoop, Facts, Summary, Tally};
 use crate::target::Target;
 
 /// Time 0 lies this far ahead when the connections are open.
@@ -38,6 +38,8 @@ const ROW_BYTES: u64 = 400;
 const OTHER_FILES: usize = 64;
 /// Lateness that is always allowed at the 99th percentile.
 const LEAST_LAG_BOUND_NS: f64 = 1e6;
+/// Callers of a closed loop for each of its slots: one whose call is in flight, twenty that wait.
+const CALLERS_PER_SLOT: u32 = 21;
 /// Exit code of a run whose result is not valid.
 const NOT_VALID: u8 = 3;
 
@@ -162,6 +164,14 @@ fn check_slots(cli: &Cli, max_in_flight: usize) -> Result<(), Problems> {
     }
 }
 
+fn closed_loop(cli: &Cli) -> Option<ClosedLoop> {
+    let slots = cli.slots?;
+    Some(ClosedLoop {
+        slots: slots as usize,
+        callers: cli.callers.unwrap_or(CALLERS_PER_SLOT * slots) as usize,
+    })
+}
+
 type Ended = (Summary, Option<Stop>, Option<recorder::WriteFailure>);
 
 async fn replay(
@@ -228,6 +238,7 @@ async fn replay(
         started_unix_ns,
         max_in_flight: limits.max_in_flight,
         connections_opened: pool.opened(),
+        closed_loop: closed_loop(cli),
         actions: sending.actions(),
     };
     let Recorded { tally, failure } = recorded;
@@ -271,16 +282,16 @@ impl Sending {
                 }
             }
         };
-        let slots = cli.slots.map(|slots| {
+        let slots = closed_loop(cli).map(|ClosedLoop { slots, callers }| {
             let run = Slots::new(
                 Arc::clone(exchanger),
                 Arc::clone(requests),
                 stop.clone(),
-                cli.callers.unwrap_or(21 * slots) as usize,
+                callers,
                 cli.calls as usize,
                 cli.warmup,
             );
-            (slots as usize, run)
+            (slots, run)
         });
         match &slots {
             Some((count, run)) => {

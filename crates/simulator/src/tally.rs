@@ -51,6 +51,14 @@ pub(crate) struct Actions {
     pub(crate) good_share: Option<f64>,
 }
 
+/// A run whose pace was set by its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct ClosedLoop {
+    /// Calls in flight.
+    pub(crate) slots: usize,
+    pub(crate) callers: usize,
+}
+
 /// The summary of a run. Field names are read by scripts.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Summary {
@@ -83,6 +91,9 @@ pub(crate) struct Summary {
     pub(crate) started_unix_ns: u64,
     pub(crate) max_in_flight: usize,
     pub(crate) connections_opened: usize,
+    /// Absent for an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) closed_loop: Option<ClosedLoop>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) actions: Option<Actions>,
 }
@@ -178,6 +189,7 @@ impl Tally {
             started_unix_ns: facts.started_unix_ns,
             max_in_flight: facts.max_in_flight,
             connections_opened: facts.connections_opened,
+            closed_loop: facts.closed_loop,
             actions: facts.actions,
             reasons: self.reasons,
         }
@@ -196,6 +208,7 @@ pub(crate) struct Facts {
     pub(crate) started_unix_ns: u64,
     pub(crate) max_in_flight: usize,
     pub(crate) connections_opened: usize,
+    pub(crate) closed_loop: Option<ClosedLoop>,
     pub(crate) actions: Option<Actions>,
 }
 
@@ -255,10 +268,20 @@ impl Summary {
                 .collect();
             writeln!(out, "not ok    {}", reasons.join(", "))?;
         }
-        if let Some(l) = &self.latency {
+        if let Some(ClosedLoop { slots, callers }) = self.closed_loop {
             writeln!(
                 out,
-                "latency   mean {:.2} ms, p50 {:.2}, p95 {:.2}, p99 {:.2}, max {:.2} (ok rows after the warm-up, from the due time)",
+                "closed    {slots} calls in flight, made by {callers} callers"
+            )?;
+        }
+        if let Some(l) = &self.latency {
+            let from = match self.closed_loop {
+                Some(_) => "moment its slot freed",
+                None => "due time",
+            };
+            writeln!(
+                out,
+                "latency   mean {:.2} ms, p50 {:.2}, p95 {:.2}, p99 {:.2}, max {:.2} (ok rows after the warm-up, from the {from})",
                 l.mean_ms, l.p50_ms, l.p95_ms, l.p99_ms, l.max_ms
             )?;
         }

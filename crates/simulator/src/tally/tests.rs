@@ -32,6 +32,7 @@ fn facts(lag_bound_ns: u64) -> Facts {
         started_unix_ns: 1,
         max_in_flight: 10,
         connections_opened: 1,
+        closed_loop: None,
         actions: None,
     }
 }

@@ -225,3 +225,39 @@ fn the_closed_loop_keeps_its_slots_full_and_counts_actions() {
         .collect();
     assert!(intended.iter().max() < Some(&60_000_000_000));
 }
+
+/// At most C in flight: call C + k can begin only when k + 1 calls have ended. Latency counts from
+/// the moment a slot freed, and the summary says what kind of run it was.
+#[test]
+fn a_call_of_the_closed_loop_is_due_when_a_slot_frees() {
+    let server = Server::start(|n| {
+        // The first call of all takes long: three slots go on without it.
+        let delay = if n == 0 { 60 } else { 1 };
+        Act::Send(answer(200, ""), Duration::from_millis(delay))
+    });
+    let run = Run::new(&server.url, 100, 1000.0)
+        .without_lag_bound()
+        .flags(&["--slots", "4"]);
+    let done = run.finish();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let expected = serde_json::json!({"slots": 4, "callers": 84});
+    assert_eq!(done.summary["closed_loop"], expected);
+    let sorted = |name: &str| -> Vec<u64> {
+        let column = done.column(name);
+        let mut stamps: Vec<u64> = column.iter().map(|ns| ns.parse().expect("ns")).collect();
+        stamps.sort_unstable();
+        stamps
+    };
+    let (intended, ended) = (sorted("intended_ns"), sorted("done_ns"));
+    assert_eq!(intended.len(), 100);
+    for (k, begun) in intended[4..].iter().enumerate() {
+        assert!(
+            *begun >= ended[k],
+            "call {} began before a slot was free",
+            k + 4
+        );
+    }
+    let latencies = done.column("latency_ms");
+    let ms = latencies.iter().map(|ms| ms.parse::<f64>().expect("ms"));
+    assert!(ms.fold(0.0, f64::max) >= 60.0);
+}
