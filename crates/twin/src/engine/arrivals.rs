@@ -10,8 +10,8 @@ use schema::rng::{Purpose, below, exponential, stream};
 use schema::schedule::{Due, mean_gap_ns};
 use std::sync::Arc;
 
-/// Callers per slot of a closed loop.
-const CALLERS_PER_SLOT: u32 = 20;
+/// Callers of a closed loop for each of its slots: one whose call is in flight, twenty that wait.
+const CALLERS_PER_SLOT: u32 = 21;
 
 /// A caller between two calls of its action.
 #[derive(Debug, Clone, Copy, Default)]
