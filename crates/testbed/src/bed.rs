@@ -8,13 +8,16 @@ pub(crate) mod select;
 
 use std::path::{Path, PathBuf};
 
-use schema::manifest::WorkerLimits;
+use schema::manifest::{Manifest, WorkerLimits};
 use schema::stats::BYTES_PER_GB;
 use serde::Deserialize;
 
 use crate::control::Addresses;
 use crate::folder::Folder;
+use crate::programs::Programs;
 use crate::signals::Stop;
+
+use select::Selected;
 
 /// Worker names, cores and memory in GB: the testbed's fixed shape.
 pub(crate) const WORKERS: [(&str, u32, u64); 3] = [("a", 4, 12), ("b", 3, 9), ("c", 2, 6)];
@@ -37,6 +40,21 @@ pub(crate) struct Settings {
     pub(crate) models: Option<PathBuf>,
 }
 
+impl Settings {
+    /// Those of a result, with its models in `folder`.
+    pub(crate) fn of(manifest: &Manifest, folder: &Folder) -> Self {
+        Self {
+            mips_per_core: manifest.burn.mips_per_core,
+            burn_fraction: manifest.burn.fraction,
+            protection: manifest.protection.clone(),
+            stats_interval: format!("{}ms", manifest.stats_interval_ms),
+            strategy: manifest.strategies.first().cloned().unwrap_or_default(),
+            seed: manifest.seed,
+            models: (!manifest.models.is_empty()).then(|| folder.path("models")),
+        }
+    }
+}
+
 /// One replay.
 #[derive(Debug, Clone)]
 pub(crate) struct Replay<'a> {
@@ -50,6 +68,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) warmup: u64,
     /// Expected length of the schedule, seconds.
     pub(crate) seconds: f64,
+    /// Closed loop: calls in flight, whatever the due times are.
+    pub(crate) slots: Option<u32>,
 }
 
 /// What the replay client says at its end.
@@ -71,6 +91,28 @@ pub(crate) enum Bed {
 }
 
 impl Bed {
+    /// Starts workers and balancer, logs and working files in `folder`; containers if `selected`
+    /// says so, else processes on ports of the system's choice.
+    pub(crate) async fn start(
+        selected: &Selected,
+        programs: &Programs,
+        settings: &Settings,
+        folder: &Folder,
+    ) -> anyhow::Result<Self> {
+        let Some(docker) = selected.docker.clone() else {
+            let any = process::Ports {
+                traffic: 0,
+                admin: 0,
+            };
+            let bed = process::ProcessBed::start(programs.clone(), settings, folder, any).await?;
+            return Ok(Self::Process(bed));
+        };
+        let checkout = &docker.checkout;
+        let bed =
+            docker::DockerBed::start(docker.engine, docker.compose, checkout, settings, folder);
+        Ok(Self::Docker(bed.await?))
+    }
+
     pub(crate) fn addresses(&self) -> &Addresses {
         match self {
             Self::Process(bed) => bed.addresses(),

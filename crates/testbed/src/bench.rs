@@ -15,8 +15,6 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use schema::manifest::{ArmState, Manifest};
 
-use crate::bed::docker::DockerBed;
-use crate::bed::process::{Ports, ProcessBed};
 use crate::bed::select::{Selected, select};
 use crate::bed::{Bed, Settings};
 use crate::cli::BenchArgs;
@@ -152,41 +150,13 @@ impl Bench {
     }
 
     async fn start_bed(&mut self) -> anyhow::Result<Bed> {
-        let first = self
-            .manifest
-            .strategies
-            .first()
-            .cloned()
-            .unwrap_or_default();
-        let settings = Settings {
-            mips_per_core: self.manifest.burn.mips_per_core,
-            burn_fraction: self.manifest.burn.fraction,
-            protection: self.manifest.protection.clone(),
-            stats_interval: format!("{}ms", self.manifest.stats_interval_ms),
-            strategy: first,
-            seed: self.manifest.seed,
-            models: (!self.manifest.models.is_empty()).then(|| self.folder.path("models")),
-        };
-        let Some(docker) = self.selected.docker.clone() else {
-            let any = Ports {
-                traffic: 0,
-                admin: 0,
-            };
-            let programs = self.programs.clone();
-            let bed = ProcessBed::start(programs, &settings, &self.folder, any).await?;
-            return Ok(Bed::Process(bed));
-        };
-        let bed = DockerBed::start(
-            docker.engine,
-            docker.compose,
-            &docker.checkout,
-            &settings,
-            &self.folder,
-        )
-        .await?;
-        self.manifest.backend.workers.clone_from(&bed.limits);
-        self.folder.write_manifest(&self.manifest)?;
-        Ok(Bed::Docker(bed))
+        let settings = Settings::of(&self.manifest, &self.folder);
+        let bed = Bed::start(&self.selected, &self.programs, &settings, &self.folder).await?;
+        if let Bed::Docker(bed) = &bed {
+            self.manifest.backend.workers.clone_from(&bed.limits);
+            self.folder.write_manifest(&self.manifest)?;
+        }
+        Ok(bed)
     }
 
     async fn run_arms_on(&mut self, bed: &mut Bed) -> anyhow::Result<Ended> {

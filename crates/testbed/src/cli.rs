@@ -63,6 +63,23 @@ pub(crate) enum Command {
     },
     /// Train the latency models that predictive strategies ask
     Train(TrainArgs),
+    /// Give a recorded result's requests to the twin and say how well the two agree
+    #[command(after_help = "\
+Examples:
+  testbed compare-twin results/20260101T120000Z-quick              calibrates on a fresh testbed
+  testbed compare-twin results/20260101T120000Z-paper --from-rows  calibrates on the rows themselves
+  testbed compare-twin results/20260101T120000Z-paper --blocks 1,2,3 --json \\
+      --calibration results/20260101T120000Z-quick/agreement/calibration.json
+
+Each arm's requests go to the twin as they were sent, with the arm's strategy, seed and poll interval.
+Gates after the warm-up, twin against real: mean and p50 5 %, p95 10 %, p99 15 %, a worker's share 2
+points, Kolmogorov-Smirnov distance 0.08; for round-robin and smooth-weighted-round-robin also
+Spearman's rank correlation of single requests at least 0.9, and over six runs or more the standard
+deviation of run means within a factor of 2.
+
+Exit codes: 0 done, 1 a gate missed for round-robin or smooth-weighted-round-robin (arm or strategy),
+picks that do not replay equal, or failed; 2 bad usage or input.")]
+    CompareTwin(CompareTwinArgs),
     /// Build the container image from this build's static programs
     Images,
     #[command(hide = true)]
@@ -189,6 +206,31 @@ pub(crate) struct UpArgs {
     /// Port of the balancer's admin listener on 127.0.0.1
     #[arg(long, default_value_t = 8081, value_name = "PORT")]
     pub(crate) admin_port: u16,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompareTwinArgs {
+    /// Result folder of `testbed bench`
+    pub(crate) results: PathBuf,
+    /// Speed and overhead from this file, written by an earlier comparison on the same machine
+    #[arg(long, value_name = "FILE", conflicts_with = "from_rows")]
+    pub(crate) calibration: Option<PathBuf>,
+    /// Speed and overhead from the recorded requests that had a core to themselves; without this
+    /// and --calibration, workers of the same back end are started and measured
+    #[arg(long)]
+    pub(crate) from_rows: bool,
+    /// Only these blocks, such as 1,2,3
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) blocks: Vec<u32>,
+    /// Where the twin's rows, the calibration and agreement.json go [default: RESULTS/agreement]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The twin [default: beside this program]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) twin: Option<PathBuf>,
+    /// Print JSON instead of the tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `auto` or a fraction.

@@ -111,6 +111,24 @@ impl Control {
         Ok(())
     }
 
+    /// Lets the balancer send new requests to `name` and to no other backend.
+    pub(crate) async fn only(&self, name: &str) -> anyhow::Result<()> {
+        // First the one that may be used: there is always somebody.
+        self.post(
+            &self.addresses.admin,
+            &format!("/api/backends/{name}/undrain"),
+            &Value::Null,
+        )
+        .await?;
+        let others = self.addresses.workers.iter().filter(|w| w.name != name);
+        for other in others {
+            let path = format!("/api/backends/{}/drain", other.name);
+            self.post(&self.addresses.admin, &path, &Value::Null)
+                .await?;
+        }
+        Ok(())
+    }
+
     /// Hands CPU and memory of the workers to the balancer.
     pub(crate) async fn report(&self, usage: &[Usage]) -> anyhow::Result<()> {
         self.post(&self.addresses.admin, "/api/reports", &usage)

@@ -4,10 +4,12 @@
 //! It drives the other programs as programs; strategies and workers are theirs. Figures are
 //! computed from rows (`figures`), decisions are made before anything starts (`plan`).
 
+mod agreement;
 mod bed;
 mod bench;
 mod cli;
 mod compare;
+mod compare_twin;
 mod control;
 mod doctor;
 mod figures;
@@ -66,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
             Command::Report { folder } => report::run(folder.as_deref()).map(|()| 0),
             Command::Compare { a, b, json } => compare::run(&a, &b, json).map(|()| 0),
             Command::Train(arguments) => train::run(&arguments),
+            Command::CompareTwin(arguments) => compare_twin::run(&arguments).await,
             Command::Images => images::run().await.map(|()| 0),
             Command::Leash(arguments) => leash::run(&arguments).map(|()| 0),
             Command::Janitor(arguments) => janitor::run(&arguments).await.map(|()| 0),

@@ -209,6 +209,9 @@ pub(super) fn client_arguments(
         .flat_map(|(flag, value)| [flag.to_string(), value])
         .collect();
     arguments.extend(["--json".to_string(), "--quiet".to_string()]);
+    if let Some(slots) = replay.slots {
+        arguments.extend(["--slots".to_string(), slots.to_string()]);
+    }
     arguments
 }
 

@@ -63,6 +63,7 @@ impl Bench {
             out: &self.folder.part(&arm),
             warmup: self.manifest.warmup_requests,
             seconds,
+            slots: None,
         };
         let replayed = bed.replay(&self.folder, &replay, &self.stop).await;
         let replayed = replayed.with_context(|| format!("{}: {}", arm.run_id, arm.label));

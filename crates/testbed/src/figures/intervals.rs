@@ -190,7 +190,8 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn variance(values: &[f64]) -> f64 {
+/// Unbiased variance; NaN for fewer than two values.
+pub(crate) fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }

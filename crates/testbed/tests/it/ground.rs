@@ -23,7 +23,13 @@ pub(crate) fn programs() -> &'static Path {
             .expect("a folder");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--bins"]);
-        for name in ["worker", "balancer", "simulator", "request-generator"] {
+        for name in [
+            "worker",
+            "balancer",
+            "simulator",
+            "request-generator",
+            "twin",
+        ] {
             build.args(["--package", &format!("plumbline-{name}")]);
         }
         if !cfg!(debug_assertions) {

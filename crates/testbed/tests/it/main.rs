@@ -1,6 +1,7 @@
 //! The whole line with real programs, on short workloads.
 
 mod bad_input;
+mod compare_twin;
 mod ground;
 mod stopping;
 mod whole_line;
