@@ -17,6 +17,7 @@ Examples:
   testbed bench --strategies round-robin,least-request --load 0.8 \\
       --fail-if 'least-request.p99_ms > round-robin.p99_ms'
   testbed bench --resume results/20260101T120000Z-quick
+  testbed compare-twin results/20260101T120000Z-quick may the twin be believed about this result?
   testbed up                                         balancer on 127.0.0.1:8080, until `testbed down`
 
 Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 a threshold of --fail-if not met or a result

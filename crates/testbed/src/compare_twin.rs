@@ -7,30 +7,28 @@
 
 mod calibrate;
 mod drive;
+mod recorded;
 mod text;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use schema::manifest::{Arm, ArmState, Manifest};
-use schema::problem::{Problem, Problems};
-use schema::row::Row;
-use schema::workload::Workload;
+use schema::manifest::{Arm, Manifest};
 use serde::Serialize;
 
 use crate::agreement::gates::{Line, Scope, Verdict, lines, spread};
 use crate::agreement::residuals::{Residuals, residuals};
 use crate::agreement::speed::Calibration;
-use crate::agreement::timing::{Log, Timing};
 use crate::agreement::{Pair, pairs, requests};
-use crate::bed::configured_limits;
 use crate::cli::CompareTwinArgs;
 use crate::figures::intervals::mean;
-use crate::folder::{Folder, write_atomically};
+use crate::folder::write_atomically;
 use crate::plan::order::stem;
 use crate::programs::Programs;
+
+use recorded::Recorded;
 
 /// Version tag of agreement.json.
 const SCHEMA: &str = "plumbline.agreement/1";
@@ -95,15 +93,6 @@ impl OfArm {
     }
 }
 
-/// A recorded result, read.
-struct Recorded {
-    folder: Folder,
-    manifest: Manifest,
-    workload: Workload,
-    rows: BTreeMap<String, Vec<Row>>,
-    arms: Vec<Arm>,
-}
-
 /// Compares, prints and returns the exit code.
 pub(crate) async fn run(arguments: &CompareTwinArgs) -> anyhow::Result<u8> {
     let recorded = Recorded::read(&arguments.results, &arguments.blocks)?;
@@ -139,74 +128,6 @@ pub(crate) async fn run(arguments: &CompareTwinArgs) -> anyhow::Result<u8> {
         eprintln!("details in {}", out.join("agreement.json").display());
     }
     Ok(u8::from(!agreement.missed.is_empty()))
-}
-
-impl Recorded {
-    fn read(root: &Path, blocks: &[u32]) -> anyhow::Result<Self> {
-        let (folder, mut manifest) = Folder::open(root)?;
-        if manifest.backend.workers.is_empty() {
-            manifest.backend.workers = configured_limits();
-        }
-        let path = folder.path("workload.json");
-        let source = path.display().to_string();
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {source}"))?;
-        let workload = Workload::parse(&source, &text)?;
-        let chosen = |arm: &&Arm| {
-            arm.state == ArmState::Done && (blocks.is_empty() || blocks.contains(&arm.block))
-        };
-        let arms: Vec<Arm> = manifest.arms.iter().filter(chosen).cloned().collect();
-        if arms.is_empty() {
-            let problem = Problem::new(
-                "RESULTS",
-                root.display().to_string(),
-                "no finished arm to compare",
-            );
-            return Err(
-                Problems::from(problem.next("name other --blocks or finish the bench")).into(),
-            );
-        }
-        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for row in folder.read_rows(&manifest)? {
-            if arms.iter().any(|a| a.run_id == row.run_id) {
-                rows.entry(row.run_id.clone()).or_default().push(row);
-            }
-        }
-        Ok(Self {
-            folder,
-            manifest,
-            workload,
-            rows,
-            arms,
-        })
-    }
-
-    fn rows_of(&self, arm: &Arm) -> Vec<&Row> {
-        self.rows
-            .get(&arm.run_id)
-            .map_or(Vec::new(), |rows| rows.iter().collect())
-    }
-
-    fn log_of(&self, arm: &Arm) -> Option<PathBuf> {
-        let path = self.folder.path(arm.events.as_ref()?);
-        path.is_file().then_some(path)
-    }
-
-    /// What the log says of time; `None` without a log or with an empty one.
-    fn timing_of(&self, arm: &Arm, rows: &[&Row]) -> anyhow::Result<Option<Timing>> {
-        let Some(path) = self.log_of(arm) else {
-            return Ok(None);
-        };
-        let source = path.display().to_string();
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {source}"))?;
-        let log = Log::read(&arm.run_id, &text)
-            .map_err(|e| Problems::from(Problem::new("", "", e).in_source(source)))?;
-        let sent = rows
-            .iter()
-            .filter_map(|r| Some((r.seq, r.sent_ns?)))
-            .collect();
-        let nominal_ns = (self.manifest.stats_interval_ms * 1e6) as u64;
-        Ok(log.timing(&sent, nominal_ns.max(1)))
-    }
 }
 
 fn compare(

@@ -27,9 +27,9 @@ use crate::programs::Programs;
 use crate::signals::Stop;
 
 /// Calls of each worker with one in flight.
-const LONE_CALLS: usize = 60;
+const LONE_CALLS: usize = 40;
 /// Calls of each worker per core with two per core in flight.
-const BUSY_CALLS_PER_CORE: usize = 60;
+const BUSY_CALLS_PER_CORE: usize = 40;
 /// A recorded worker of which fewer requests shared a core was busy only when something held it up,
 /// which tells no speed.
 const LEAST_SHARED_SHARE: f64 = 0.2;

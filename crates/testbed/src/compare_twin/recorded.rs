@@ -1,0 +1,92 @@
+//! The result that is compared: its arms, their rows and their event logs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use schema::manifest::{Arm, ArmState, Manifest};
+use schema::problem::{Problem, Problems};
+use schema::row::Row;
+use schema::workload::Workload;
+
+use crate::agreement::timing::{Log, Timing};
+use crate::bed::configured_limits;
+use crate::folder::Folder;
+
+/// A recorded result, read.
+pub(super) struct Recorded {
+    pub(super) folder: Folder,
+    pub(super) manifest: Manifest,
+    pub(super) workload: Workload,
+    rows: BTreeMap<String, Vec<Row>>,
+    pub(super) arms: Vec<Arm>,
+}
+
+impl Recorded {
+    pub(super) fn read(root: &Path, blocks: &[u32]) -> anyhow::Result<Self> {
+        let (folder, mut manifest) = Folder::open(root)?;
+        if manifest.backend.workers.is_empty() {
+            manifest.backend.workers = configured_limits();
+        }
+        let path = folder.path("workload.json");
+        let source = path.display().to_string();
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {source}"))?;
+        let workload = Workload::parse(&source, &text)?;
+        let chosen = |arm: &&Arm| {
+            arm.state == ArmState::Done && (blocks.is_empty() || blocks.contains(&arm.block))
+        };
+        let arms: Vec<Arm> = manifest.arms.iter().filter(chosen).cloned().collect();
+        if arms.is_empty() {
+            let problem = Problem::new(
+                "RESULTS",
+                root.display().to_string(),
+                "no finished arm to compare",
+            );
+            return Err(
+                Problems::from(problem.next("name other --blocks or finish the bench")).into(),
+            );
+        }
+        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        for row in folder.read_rows(&manifest)? {
+            if arms.iter().any(|a| a.run_id == row.run_id) {
+                rows.entry(row.run_id.clone()).or_default().push(row);
+            }
+        }
+        Ok(Self {
+            folder,
+            manifest,
+            workload,
+            rows,
+            arms,
+        })
+    }
+
+    pub(super) fn rows_of(&self, arm: &Arm) -> Vec<&Row> {
+        self.rows
+            .get(&arm.run_id)
+            .map_or(Vec::new(), |rows| rows.iter().collect())
+    }
+
+    pub(super) fn log_of(&self, arm: &Arm) -> Option<PathBuf> {
+        let path = self.folder.path(arm.events.as_ref()?);
+        path.is_file().then_some(path)
+    }
+
+    /// What the log says of time; `None` without a log or with an empty one.
+    pub(super) fn timing_of(&self, arm: &Arm, rows: &[&Row]) -> anyhow::Result<Option<Timing>> {
+        let Some(path) = self.log_of(arm) else {
+            return Ok(None);
+        };
+        let source = path.display().to_string();
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {source}"))?;
+        let log = Log::read(&arm.run_id, &text)
+            .map_err(|e| Problems::from(Problem::new("", "", e).in_source(source)))?;
+        let sent = rows
+            .iter()
+            .filter_map(|r| Some((r.seq, r.sent_ns?)))
+            .collect();
+        let nominal_ns = (self.manifest.stats_interval_ms * 1e6) as u64;
+        Ok(log.timing(&sent, nominal_ns.max(1)))
+    }
+}
