@@ -11,6 +11,11 @@ use crate::figures::run::Run;
 use crate::plan::threshold::Reference;
 
 mod table;
+#[cfg(test)]
+mod tests;
+
+/// Mark of an arm whose workers were late with more than a hundredth of their burns.
+pub(crate) const LATE_BURNS: &str = "late_burns";
 
 /// Version tag.
 pub(crate) const SCHEMA: &str = "plumbline.summary/1";
@@ -39,6 +44,9 @@ pub(crate) struct Summary {
     mismatches: Vec<String>,
     /// Why the result is not valid, by run; empty for a valid one.
     not_valid: Vec<String>,
+    /// Absent when no run is marked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late_burns: Option<LateBurns>,
     /// A smoke test shows that everything works and claims nothing, nor does a result that is not
     /// valid.
     claims: bool,
@@ -46,6 +54,32 @@ pub(crate) struct Summary {
     #[serde(flatten)]
     pub(crate) comparison: Comparison,
     pub(crate) runs: Vec<Run>,
+}
+
+/// Runs whose answers waited for their own burns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct LateBurns {
+    /// Runs that are marked.
+    runs: usize,
+    /// The largest share of late answers in one of them, 0..1.
+    worst_share: f64,
+}
+
+impl LateBurns {
+    /// Of the arms that came to a run; `None` when none of them is marked.
+    fn of(manifest: &Manifest, runs: &[Run]) -> Option<Self> {
+        let shares: Vec<f64> = manifest
+            .arms
+            .iter()
+            .filter(|a| a.flags.iter().any(|f| f == LATE_BURNS))
+            .filter(|a| runs.iter().any(|r| r.run_id == a.run_id))
+            .map(|a| a.late_burn_share.unwrap_or_default())
+            .collect();
+        (!shares.is_empty()).then(|| Self {
+            runs: shares.len(),
+            worst_share: shares.into_iter().fold(0.0, f64::max),
+        })
+    }
 }
 
 impl Summary {
@@ -90,6 +124,7 @@ impl Summary {
                 .flat_map(|a| a.mismatches.iter().map(|m| format!("{}: {m}", a.run_id)))
                 .collect(),
             not_valid,
+            late_burns: LateBurns::of(manifest, &runs),
             claims,
             workers: manifest
                 .backend

@@ -17,6 +17,7 @@ use crate::figures::run::{Outcome, Run};
 use crate::figures::stability::Word;
 use crate::folder::read_rows;
 use crate::plan::order::stem;
+use crate::summary::LATE_BURNS;
 
 /// Before an arm nothing may be in flight; the longest request ends within this.
 const DRAIN_LIMIT: Duration = Duration::from_secs(60);
@@ -194,7 +195,7 @@ fn flags(run: &Run, rows: &[Row], stats: &[Stats], replayed: &ReplaySummary) -> 
     mark(LATER_THAN_THE_GAP, p99_ms > run.mean_gap_ms);
     mark(NEVER_SENT, replayed.never_sent > 0);
     mark(
-        "late_burns",
+        LATE_BURNS,
         late_burn_share(stats).is_some_and(|s| s > LATE_BURN_SHARE),
     );
     let bad = |r: &Row| {

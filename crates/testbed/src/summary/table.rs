@@ -171,6 +171,14 @@ fn notes(summary: &Summary) -> Vec<String> {
     if let Some(late) = lateness(summary) {
         notes.push(late);
     }
+    if let Some(late) = &summary.late_burns {
+        notes.push(format!(
+            "workers burned late in {} of {} runs (worst {:.1} % of the answers)",
+            late.runs,
+            summary.runs.len(),
+            100.0 * late.worst_share
+        ));
+    }
     for strategy in strategies {
         let bad: Vec<String> = Outcome::ALL[1..]
             .iter()
