@@ -11,8 +11,6 @@ use crate::figures::run::Run;
 use crate::plan::threshold::Reference;
 
 mod table;
-#[cfg(test)]
-mod tests;
 
 /// Mark of an arm whose workers were late with more than a hundredth of their burns.
 pub(crate) const LATE_BURNS: &str = "late_burns";
@@ -176,21 +174,4 @@ pub(crate) fn mean_ms(run: &Run) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Summary;
-    use crate::bench::testing::manifest;
-    use crate::plan::order;
-
-    #[test]
-    fn a_result_that_is_not_valid_claims_nothing_and_says_so() {
-        let arms = || order::arms("t", &["round-robin".into()], 2, 1);
-        let fine = Summary::of(&manifest(arms()), &[]);
-        assert!(fine.claims && !fine.text().contains("NOT VALID"));
-        let mut spoiled = arms();
-        spoiled[1].flags.push("generator_saturated".into());
-        spoiled[2].mismatches.push("R1: 10 rows, 9 sent".into());
-        let summary = Summary::of(&manifest(spoiled), &[]);
-        assert!(!summary.claims && summary.not_valid.len() == 2);
-        assert!(summary.text().contains("NOT VALID") && summary.text().contains("R1: 10 rows"));
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 use schema::row::Row;
 
 use super::{LATE_BURNS, LateBurns, Summary};
+use crate::bench::testing::manifest;
 use crate::plan::order;
 
 const NOTE: &str = "workers burned late in 2 of 3 runs (worst 4.0 % of the answers)";
@@ -8,7 +9,7 @@ const NOTE: &str = "workers burned late in 2 of 3 runs (worst 4.0 % of the answe
 /// Four arms of which three have rows; `late` are marked with their share of late burns.
 fn summary(late: &[(usize, f64)]) -> Summary {
     let arms = order::arms("t", &["round-robin".to_string()], 2, 1);
-    let mut manifest = crate::bench::testing::manifest(arms);
+    let mut manifest = manifest(arms);
     for (i, share) in late {
         let arm = &mut manifest.arms[*i];
         arm.flags.push(LATE_BURNS.into());
@@ -51,4 +52,17 @@ fn without_late_burns_nothing_is_said() {
     let found = summary(&[]);
     assert_eq!(found.late_burns, None);
     assert!(!found.text().contains("burned late"), "{}", found.text());
+}
+
+#[test]
+fn a_result_that_is_not_valid_claims_nothing_and_says_so() {
+    let arms = || order::arms("t", &["round-robin".into()], 2, 1);
+    let fine = Summary::of(&manifest(arms()), &[]);
+    assert!(fine.claims && !fine.text().contains("NOT VALID"));
+    let mut spoiled = arms();
+    spoiled[1].flags.push("generator_saturated".into());
+    spoiled[2].mismatches.push("R1: 10 rows, 9 sent".into());
+    let summary = Summary::of(&manifest(spoiled), &[]);
+    assert!(!summary.claims && summary.not_valid.len() == 2);
+    assert!(summary.text().contains("NOT VALID") && summary.text().contains("R1: 10 rows"));
 }
