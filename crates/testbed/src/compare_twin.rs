@@ -180,6 +180,7 @@ fn compare_arm(
         arm,
         calibration,
         timing: timing.as_ref(),
+        needs_model: needs_model(programs, &arm.strategy)?,
         models: &recorded.folder.path("models"),
     };
     let twin_rows = run.rows(twin, &list, &out.join(format!("{}.csv", stem(arm))))?;
@@ -206,6 +207,12 @@ fn compare_arm(
         lateness_p99_us: arm.lateness_p99_us,
     };
     Ok((of_arm, pairs))
+}
+
+fn needs_model(programs: &Programs, strategy: &str) -> anyhow::Result<bool> {
+    let name = strategy.split(':').next().unwrap_or_default();
+    let registered = programs.strategies()?;
+    Ok(registered.iter().any(|r| r.needs_model && r.name == name))
 }
 
 /// The arms of one strategy so far.

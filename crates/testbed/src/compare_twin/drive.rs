@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use schema::manifest::{Arm, Manifest};
 use schema::row::Row;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::agreement::speed::Calibration;
 use crate::agreement::timing::Timing;
 use crate::folder::read_rows;
-use crate::models;
+use crate::models::{self, ModelFile};
 use crate::programs::Programs;
 
 /// Picks of a recorded log that a fresh dispatcher made again.
@@ -27,22 +27,48 @@ pub(super) struct TwinRun<'a> {
     pub(super) arm: &'a Arm,
     pub(super) calibration: &'a Calibration,
     pub(super) timing: Option<&'a Timing>,
+    /// The strategy predicts latencies.
+    pub(super) needs_model: bool,
     /// The result's folder of models.
     pub(super) models: &'a Path,
 }
 
 impl TwinRun<'_> {
-    /// Runs the twin on the requests of `list` and returns its rows, which `out` keeps.
+    /// Runs the twin on the requests of `list` and returns its rows, which `out` keeps. The twin takes
+    /// one model: the strategy's, or as in the balancer the first that fits.
     pub(super) fn rows(&self, twin: &Path, list: &Path, out: &Path) -> anyhow::Result<Vec<Row>> {
+        let models = self.model_files()?;
+        let named = |m: &&ModelFile| self.arm.strategy.contains(&format!("model={}", m.name));
+        let candidates: Vec<Option<&ModelFile>> = match models.iter().find(named) {
+            _ if !self.needs_model => vec![None],
+            Some(named) => vec![Some(named)],
+            None => models.iter().map(Some).collect(),
+        };
+        let mut ended = Err(anyhow!(
+            "the result holds no latency model for this strategy"
+        ));
+        for model in candidates {
+            ended = self.run(twin, list, out, model);
+            if ended.is_ok() {
+                break;
+            }
+        }
+        ended?;
+        read_rows(out)
+    }
+
+    fn run(
+        &self,
+        twin: &Path,
+        list: &Path,
+        out: &Path,
+        model: Option<&ModelFile>,
+    ) -> anyhow::Result<()> {
         let mut command = Command::new(twin);
         command.arg("run").args(self.flags());
-        command
-            .arg("--workload")
-            .arg(list)
-            .arg("--out")
-            .arg(out)
-            .arg("--json");
-        for model in self.model_files()? {
+        command.arg("--workload").arg(list);
+        command.arg("--out").arg(out).arg("--json");
+        if let Some(model) = model {
             command.arg("--model").arg(model.flag());
         }
         let output = command.stdin(Stdio::null()).output();
@@ -51,7 +77,7 @@ impl TwinRun<'_> {
             let complaint = String::from_utf8_lossy(&output.stderr);
             bail!("twin: {}: {}", output.status, complaint.trim());
         }
-        read_rows(out)
+        Ok(())
     }
 
     fn flags(&self) -> Vec<String> {
@@ -92,7 +118,7 @@ impl TwinRun<'_> {
         flags.flatten().collect()
     }
 
-    fn model_files(&self) -> anyhow::Result<Vec<models::ModelFile>> {
+    fn model_files(&self) -> anyhow::Result<Vec<ModelFile>> {
         if self.manifest.models.is_empty() {
             return Ok(Vec::new());
         }
