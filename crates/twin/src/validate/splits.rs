@@ -44,7 +44,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(Case::new("A19", title.clone(), 20_000_000, move |tier| {
             let speeds = [4.0, 3.0, 2.0];
             let best = split::bell_stidham(&speeds, load * 9.0)?;
-            // Three single cores at a third of the load each, then made faster.
+            // The speeds sum to 9, the cores to 3: three times the load of the cores is offered.
             let mut setup = pool(&[1.0; 3], load * 3.0, tier.requests(20_000_000));
             for ((worker, speed), share) in setup.workers.iter_mut().zip(speeds).zip(&best.shares) {
                 worker.speed = speed;

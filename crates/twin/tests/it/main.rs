@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod files;
+mod questions;
 mod readme;
 mod result;
 
