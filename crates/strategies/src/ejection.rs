@@ -56,17 +56,6 @@ pub(crate) struct Attempt {
     pub(crate) spell: u32,
 }
 
-/// What a result changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Nothing that others can see.
-    Nothing,
-    /// The backend is barred until then.
-    Ejected(Time),
-    /// The backend is back in service.
-    Readmitted,
-}
-
 /// The rules with everything they remember. One per dispatcher.
 #[derive(Debug, Clone)]
 pub(crate) struct Ejections {
@@ -174,16 +163,16 @@ impl Ejections {
         self.records[id.index()].trial_began(dispatch);
     }
 
-    /// Takes the result of an attempt.
+    /// Takes the result of an attempt; says whether its backend is now barred or back in service.
     pub(crate) fn on_outcome(
         &mut self,
         now: Time,
         attempt: Attempt,
         status: Status,
         backends: &Backends,
-    ) -> Change {
+    ) -> bool {
         if self.rules.mode == Mode::Off {
-            return Change::Nothing;
+            return false;
         }
         let id = attempt.backend;
         let record = self.record(id);
@@ -191,13 +180,13 @@ impl Ejections {
             return self.trial_ended(now, id, status);
         }
         if status == Status::Cancelled || !record.counts(attempt.spell) {
-            return Change::Nothing;
+            return false;
         }
         let failed = status.is_failure();
         record.add(now, failed);
         match self.verdict(now, id, failed, backends) {
             Some(rule) => self.bar(now, id, rule, backends),
-            None => Change::Nothing,
+            None => false,
         }
     }
 
@@ -260,19 +249,19 @@ impl Ejections {
         is_much_worse(own, others).then_some(Rule::Compare)
     }
 
-    fn bar(&mut self, now: Time, id: BackendId, rule: Rule, backends: &Backends) -> Change {
+    fn bar(&mut self, now: Time, id: BackendId, rule: Rule, backends: &Backends) -> bool {
         let record = self.record(id);
         record.clear_counts();
         if self.rules.mode == Mode::Observe {
             self.record(id).tally.observed += 1;
             self.note(now, id, Step::Observed { rule });
-            return Change::Nothing;
+            return false;
         }
         let others_up = backends.members().any(|b| b.id != id && b.is_up());
         if self.barred_len() + 1 > self.cap(backends.members().len()) || !others_up {
             self.record(id).tally.refused += 1;
             self.note(now, id, Step::Refused { rule });
-            return Change::Nothing;
+            return false;
         }
         if self.record(id).was_in_service_for(now) >= FORGIVEN_AFTER_NS {
             self.record(id).number = 0;
@@ -280,7 +269,7 @@ impl Ejections {
         self.eject(now, id, rule)
     }
 
-    fn eject(&mut self, now: Time, id: BackendId, rule: Rule) -> Change {
+    fn eject(&mut self, now: Time, id: BackendId, rule: Rule) -> bool {
         let number = self.record(id).number + 1;
         let until = now.plus_ns(self.lengths.draw_ns(number));
         self.record(id).eject(now, until, rule);
@@ -297,19 +286,19 @@ impl Ejections {
                 number,
             },
         );
-        Change::Ejected(until)
+        true
     }
 
-    fn trial_ended(&mut self, now: Time, id: BackendId, status: Status) -> Change {
+    fn trial_ended(&mut self, now: Time, id: BackendId, status: Status) -> bool {
         let wanted = self.rules.trial;
         let good = self.record(id).trial_ended(now, status);
         match status {
-            Status::Cancelled => Change::Nothing,
+            Status::Cancelled => false,
             Status::Ok if good >= wanted => {
                 self.readmit(now, id);
-                Change::Readmitted
+                true
             }
-            Status::Ok => Change::Nothing,
+            Status::Ok => false,
             Status::Error | Status::Timeout | Status::Refused => self.eject(now, id, Rule::Trial),
         }
     }

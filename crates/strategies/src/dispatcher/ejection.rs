@@ -5,7 +5,7 @@
 //! ends by itself at its time, without a trial, whatever the rules say.
 
 use super::{Dispatcher, PoolError};
-use crate::ejection::{Attempt, Change, Note, Standing};
+use crate::ejection::{Attempt, Note, Standing};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use schema::protection::Mark;
@@ -177,10 +177,10 @@ impl Dispatcher {
     /// Gives the rules the result of an attempt, and does what they say.
     pub(super) fn judge(&mut self, attempt: Attempt, outcome: &Outcome) {
         let now = self.now;
-        let change = self
+        let changes = self
             .ejections
             .on_outcome(now, attempt, outcome.status, &self.backends);
-        if change != Change::Nothing {
+        if changes {
             self.mark(attempt.backend);
             self.changed(now);
         }

@@ -6,6 +6,7 @@
 mod choices;
 mod early;
 mod failing;
+mod guarded;
 mod rotations;
 mod warming;
 

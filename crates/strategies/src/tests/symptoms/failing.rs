@@ -2,34 +2,28 @@
 
 use super::is_flagged;
 use crate::ejection::Phase;
-use crate::registry::{ENTRIES, HonorsWeights};
-use crate::tests::pools::spec;
+use crate::registry::ENTRIES;
 use crate::tests::rig::{Fate, Rig};
 use crate::{BackendId, Mark, Rules, Status};
 use schema::protection::Ejection;
 use schema::rng::unit;
 
-const C: BackendId = BackendId(2);
+pub(super) const C: BackendId = BackendId(2);
 
 /// How C fails: so many of a hundred requests, so.
 #[derive(Clone, Copy)]
-struct Failing(f64, Status);
+pub(super) struct Failing(pub(super) f64, pub(super) Status);
 
-const NEVER: Failing = Failing(0.0, Status::Ok);
-const ALWAYS: Failing = Failing(100.0, Status::Error);
+pub(super) const NEVER: Failing = Failing(0.0, Status::Ok);
+pub(super) const ALWAYS: Failing = Failing(100.0, Status::Error);
 
 const EJECTING: Rules = Rules {
     ejection: Ejection::DEFAULT,
     ..Rules::plain()
 };
 
-const HOLDING: Rules = Rules {
-    fail_hold: Some(5.0),
-    ..Rules::plain()
-};
-
 /// 50 requests a second, exponential work of 100 ms, one request per core at a time; C fails in 1 ms.
-fn request(rig: &mut Rig, failing: Failing) -> Option<Mark> {
+pub(super) fn request(rig: &mut Rig, failing: Failing) -> Option<Mark> {
     let size_ms = rig.exponential(100.0);
     let gap_ms = rig.exponential(20.0);
     let fails = 100.0 * unit(&mut rig.rng) < failing.0;
@@ -44,7 +38,7 @@ fn request(rig: &mut Rig, failing: Failing) -> Option<Mark> {
 }
 
 /// C's share of the picks of a minute, percent; mean of the seeds.
-fn share(text: &str, rules: Rules, failing: Failing, seeds: u64) -> f64 {
+pub(super) fn share(text: &str, rules: Rules, failing: Failing, seeds: u64) -> f64 {
     let of_seed = |seed| {
         let mut rig = Rig::under(text, &[4, 3, 2], seed, rules).queueing();
         for _ in 0..3000 {
@@ -148,59 +142,5 @@ fn t13_half_of_the_answers_bad_is_enough_for_an_ejection() {
         assert!(responses <= 300, "{}: {responses}", entry.name);
         let shuns = ["penalty-peak-ewma", "prequal"].contains(&entry.name);
         assert!(shuns || !is_in(&rig), "{}", entry.name);
-    }
-}
-
-#[test]
-fn holding_fast_failures_gives_the_shares_that_were_measured() {
-    for (text, expected) in [
-        ("least-request:ties=random", 33.0),
-        ("weighted-least-request", 20.0),
-        ("p2c", 33.0),
-        ("peak-ewma", 27.0),
-        ("peak-ewma:choices=0", 27.0),
-    ] {
-        let share = share(text, HOLDING, ALWAYS, 4);
-        assert!((share - expected).abs() <= 4.0, "{text}: {share} %");
-    }
-}
-
-#[test]
-fn s2_with_fast_failures_held_nobody_gets_more_than_a_fair_share() {
-    let cases = [
-        ALWAYS,
-        Failing(50.0, Status::Error),
-        Failing(5.0, Status::Error),
-        Failing(100.0, Status::Refused),
-    ];
-    for text in [
-        "random",
-        "weighted-random",
-        "round-robin",
-        "weighted-round-robin",
-        "smooth-weighted-round-robin",
-        "edf-wrr",
-        "static-stride",
-        "least-request",
-        "weighted-least-request",
-        "p2c",
-        "peak-ewma",
-        "peak-ewma:choices=0",
-    ] {
-        let by_weight = spec(text).entry().honors_weights == HonorsWeights::Yes;
-        let fair = if by_weight { 200.0 / 9.0 } else { 100.0 / 3.0 };
-        for failing in cases {
-            let share = share(text, HOLDING, failing, 2);
-            assert!(share <= fair + 2.0, "{text} at {} %: {share} %", failing.0);
-        }
-    }
-    for entry in ENTRIES {
-        let with = share(entry.name, HOLDING, ALWAYS, 1);
-        let without = share(entry.name, Rules::plain(), ALWAYS, 1);
-        assert!(
-            with <= without + 2.0,
-            "{}: {without} to {with} %",
-            entry.name
-        );
     }
 }
