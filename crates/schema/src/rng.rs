@@ -49,6 +49,7 @@ pub fn stream(seed: u64, purpose: Purpose, entity: u32, replication: u32) -> Cha
 ///
 /// # Panics
 /// If `n` is 0: there is nothing to draw.
+#[inline]
 pub fn below(rng: &mut dyn RngCore, n: u64) -> u64 {
     assert!(n > 0, "below(0): nothing to draw from");
     let mut product = u128::from(rng.next_u64()) * u128::from(n);
@@ -70,11 +71,13 @@ pub fn distinct_pair(rng: &mut dyn RngCore, n: u64) -> (u64, u64) {
 }
 
 /// A uniform draw from [0, 1) with 53 random bits.
+#[inline]
 pub fn unit(rng: &mut dyn RngCore) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 /// An exponential draw of mean 1, by inversion with a portable logarithm.
+#[inline]
 pub fn exponential(rng: &mut dyn RngCore) -> f64 {
     -libm::log(1.0 - unit(rng))
 }

@@ -8,6 +8,7 @@
 
 mod fcfs;
 mod grid;
+mod heap;
 mod keys;
 mod meter;
 mod ps;

@@ -9,7 +9,7 @@ pub struct Sum {
 
 impl Sum {
     /// Adds one number.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, x: f64) {
         let total = self.total + x;
         // What the addition rounded away, exactly (Knuth's two-sum: no branch).

@@ -128,7 +128,7 @@ impl Arrivals {
     }
 
     /// Takes the arrival that is due; tells what a trace says of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self) -> Option<Due> {
         self.to_come -= 1;
         let mut due = None;
@@ -200,7 +200,14 @@ impl Arrivals {
     }
 
     /// A caller's call ended; plans what follows.
+    #[inline]
     pub(super) fn ended(&mut self, caller: u32, good: bool, now: f64, agenda: &mut Agenda) {
+        if matches!(self.kind, Kind::Users { .. } | Kind::Slots { .. }) {
+            self.call_again(caller, good, now, agenda);
+        }
+    }
+
+    fn call_again(&mut self, caller: u32, good: bool, now: f64, agenda: &mut Agenda) {
         match &mut self.kind {
             Kind::Open { .. } | Kind::Process(_) | Kind::Trace { .. } => {}
             Kind::Users { think, rng, .. } => {

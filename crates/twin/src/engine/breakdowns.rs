@@ -31,7 +31,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     pub(super) fn drift(&mut self, index: u32) {
         if let Some((_, factor)) = self.setup.speed_drift {
             let worker = &mut self.workers[index as usize];
-            let drift = &mut worker.health.drift;
+            let drift = &mut worker.ward.health.drift;
             *drift = if *drift == 1.0 { factor } else { 1.0 };
             worker.set_speed(self.now);
             self.calendar.set(index, worker.station.next());
@@ -104,7 +104,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     fn worker_fault(&mut self, index: u32, event: &FaultEvent, number: u32, begins: bool) {
         let now = self.now;
         let worker = &mut self.workers[index as usize];
-        let health = &mut worker.health;
+        let cores = worker.ward.cores;
+        let health = &mut worker.ward.health;
         match &event.fault {
             Fault::Refuse if begins => health.refusing += 1,
             Fault::Refuse => health.refusing -= 1,
@@ -116,11 +117,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             } => {
                 // Fair shares between the worker's lanes and the busy threads.
                 let busy = f64::from(*threads) * duty_percent / 100.0;
-                health.stolen = if begins {
-                    busy / (busy + worker.cores)
-                } else {
-                    0.0
-                };
+                health.stolen = if begins { busy / (busy + cores) } else { 0.0 };
             }
             Fault::StatsHang => health.stats_hang = begins,
             Fault::StatsLie { active, latency } => {
@@ -157,7 +154,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             self.book_loss(*slot);
         }
         let worker = &mut self.workers[index as usize];
-        if let Some(ledger) = &mut worker.ledger {
+        if let Some(ledger) = worker.ledger() {
             ledger.forget();
         }
         let next = self.workers[index as usize].station.next();
@@ -171,8 +168,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     /// Requests that were read and not answered end when the fault does.
     fn let_go(&mut self, index: u32) {
         let worker = &mut self.workers[index as usize];
-        let hung = std::mem::take(&mut worker.hung);
-        worker.aside -= hung.len() as u32;
+        let hung = std::mem::take(&mut worker.ward.hung);
+        worker.ward.aside -= hung.len() as u32;
         for slot in hung {
             self.break_off(slot);
         }
@@ -190,7 +187,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     pub(super) fn trap(&mut self, slot: u32) -> Trapped {
         let at = self.slots[slot];
         let worker = &mut self.workers[at.worker as usize];
-        if worker.health.refuses() {
+        if worker.ward.health.refuses() {
             let at = &mut self.slots[slot];
             at.left = self.now;
             at.ending = Ending::Refused;
@@ -202,7 +199,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             return Trapped::No;
         };
         let url = &self.setup.classes[at.class as usize].url;
-        let hit = worker.health.traps.iter().find(|(_, number)| {
+        let hit = worker.ward.health.traps.iter().find(|(_, number)| {
             let event = &timeline.events[*number as usize];
             let p = event.fault.chance();
             event.only.matches(0, url) && hits(timeline.seed, u64::from(*number), at.seq, 0, p)
@@ -213,14 +210,14 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         match &timeline.events[*number as usize].fault {
             Fault::Hang { .. } => {
                 worker.pass(self.now);
-                worker.hung.push(slot);
-                worker.aside += 1;
+                worker.ward.hung.push(slot);
+                worker.ward.aside += 1;
                 self.slots[slot].stage = Stage::Hung;
                 Trapped::Yes
             }
             Fault::FastFail { status, after, .. } => {
                 worker.pass(self.now);
-                worker.aside += 1;
+                worker.ward.aside += 1;
                 self.slots[slot].stage = Stage::Hung;
                 self.slots[slot].ending = Ending::Status(*status);
                 let at = self.now + after.as_secs_f64();
@@ -252,8 +249,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
         let worker = &mut self.workers[at.worker as usize];
         worker.pass(self.now);
-        worker.aside -= 1;
-        if let Some(ledger) = &mut worker.ledger {
+        worker.ward.aside -= 1;
+        if let Some(ledger) = worker.ledger() {
             ledger.fail();
         }
         let at = &mut self.slots[slot];

@@ -10,14 +10,8 @@ const ARITY: usize = 4;
 /// The due times.
 #[derive(Debug, Clone)]
 pub(super) enum Calendar {
-    Few {
-        times: Vec<f64>,
-        first: (f64, u32),
-    },
-    Many {
-        heap: Vec<(f64, u32)>,
-        place: Vec<u32>,
-    },
+    Few { times: Vec<f64>, first: (f64, u32) },
+    Many { heap: Vec<Key>, place: Vec<u32> },
 }
 
 impl Calendar {
@@ -30,21 +24,21 @@ impl Calendar {
         }
         let all = 0..workers as u32;
         Self::Many {
-            heap: all.clone().map(|w| (f64::INFINITY, w)).collect(),
+            heap: all.clone().map(|w| Key::new(f64::INFINITY, w)).collect(),
             place: all.collect(),
         }
     }
 
     /// The earliest time and whose it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn first(&self) -> (f64, u32) {
         match self {
             Self::Few { first, .. } => *first,
-            Self::Many { heap, .. } => heap[0],
+            Self::Many { heap, .. } => (heap[0].time(), heap[0].worker()),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn set(&mut self, worker: u32, time: f64) {
         match self {
             Self::Few { times, first } => {
@@ -57,12 +51,11 @@ impl Calendar {
             }
             Self::Many { heap, place } => {
                 let at = place[worker as usize] as usize;
-                let earlier = time < heap[at].0;
-                heap[at].0 = time;
-                if earlier {
-                    sift_up(heap, place, at);
+                let key = Key::new(time, worker);
+                if key < heap[at] {
+                    sift_up(heap, place, at, key);
                 } else {
-                    sift_down(heap, place, at);
+                    sift_down(heap, place, at, key);
                 }
             }
         }
@@ -85,44 +78,68 @@ fn scan(times: &[f64]) -> (f64, u32) {
     first
 }
 
-fn sift_up(heap: &mut [(f64, u32)], place: &mut [u32], mut at: usize) {
-    let moved = heap[at];
+/// A time and a worker in one number that orders as they do: times are never negative, so their
+/// bits order as they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key(u128);
+
+impl Key {
+    #[inline]
+    fn new(time: f64, worker: u32) -> Self {
+        Self((u128::from(time.to_bits()) << 32) | u128::from(worker))
+    }
+
+    #[inline]
+    fn time(self) -> f64 {
+        f64::from_bits((self.0 >> 32) as u64)
+    }
+
+    #[inline]
+    fn worker(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+fn sift_up(heap: &mut [Key], place: &mut [u32], mut at: usize, moved: Key) {
     while at > 0 {
         let parent = (at - 1) / ARITY;
-        if !before(moved, heap[parent]) {
+        if moved >= heap[parent] {
             break;
         }
         heap[at] = heap[parent];
-        place[heap[at].1 as usize] = at as u32;
+        place[heap[at].worker() as usize] = at as u32;
         at = parent;
     }
     heap[at] = moved;
-    place[moved.1 as usize] = at as u32;
+    place[moved.worker() as usize] = at as u32;
 }
 
-fn sift_down(heap: &mut [(f64, u32)], place: &mut [u32], mut at: usize) {
-    let moved = heap[at];
+fn sift_down(heap: &mut [Key], place: &mut [u32], mut at: usize, moved: Key) {
     loop {
         let children = ARITY * at + 1;
-        let end = (children + ARITY).min(heap.len());
-        if children >= end {
+        let Some(rest) = heap.get(children..).filter(|r| !r.is_empty()) else {
             break;
-        }
-        let mut least = children;
-        for child in children + 1..end {
-            if before(heap[child], heap[least]) {
-                least = child;
+        };
+        let (least, key) = match rest.first_chunk::<ARITY>() {
+            Some([a, b, c, d]) => {
+                let (ab, i) = if b < a { (b, 1) } else { (a, 0) };
+                let (cd, j) = if d < c { (d, 3) } else { (c, 2) };
+                if cd < ab { (j, *cd) } else { (i, *ab) }
             }
-        }
-        if !before(heap[least], moved) {
+            None => {
+                let first = rest.iter().enumerate().min_by_key(|(_, key)| **key);
+                first.map_or((0, moved), |(i, key)| (i, *key))
+            }
+        };
+        if key >= moved {
             break;
         }
-        heap[at] = heap[least];
-        place[heap[at].1 as usize] = at as u32;
-        at = least;
+        heap[at] = key;
+        place[key.worker() as usize] = at as u32;
+        at = children + least;
     }
     heap[at] = moved;
-    place[moved.1 as usize] = at as u32;
+    place[moved.worker() as usize] = at as u32;
 }
 
 #[cfg(test)]

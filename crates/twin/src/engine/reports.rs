@@ -175,7 +175,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             let mark = dispatcher.mark_poll(now, BackendId(worker));
             if let Some(mut report) = self.report_of(worker, source) {
                 if self.needs.world {
-                    report.speed = Some(self.workers[worker as usize].speed_now());
+                    report.speed = Some(self.workers[worker as usize].ward.speed_now());
                 }
                 self.take_in(balancer, worker, mark, report);
             }
@@ -344,15 +344,15 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let now = self.now;
         let at = &mut self.workers[worker as usize];
         let asked = matches!(source, Source::Poll | Source::Probe);
-        if asked && !at.health.tells() && !self.needs.world {
+        if asked && !at.ward.health.tells() && !self.needs.world {
             return None;
         }
         at.pass(now);
-        let mut report = at.ledger.as_ref()?.report(source, now, at.held());
-        if let Some(active) = at.health.lie_active {
+        let mut report = at.ward.ledger.as_ref()?.report(source, now, at.held());
+        if let Some(active) = at.ward.health.lie_active {
             report.active = Some(active);
         }
-        if let Some(factor) = at.health.lie_latency {
+        if let Some(factor) = at.ward.health.lie_latency {
             report.mean_latency_50_ms = report.mean_latency_50_ms.map(|m| m * factor);
         }
         if self.needs.work_left {

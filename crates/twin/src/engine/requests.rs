@@ -2,7 +2,7 @@
 
 use super::agenda::{Event, Rank};
 use super::setup::{Delay, Source, TraceSizes};
-use super::slots::{Ending, Slot, Stage};
+use super::slots::{Ending, Stage};
 use super::watch::{Done, Fate, Picked, Watch};
 use super::{Engine, Trapped};
 use crate::station::Station;
@@ -17,7 +17,7 @@ const KEYS: u64 = 100_000;
 
 impl<S: Station, W: Watch> Engine<'_, S, W> {
     /// The next open arrival.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self) {
         let due = self.arrivals.take();
         self.enter(due, 0);
@@ -32,7 +32,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, due: Option<Due>, caller: u32) {
         let seq = self.issued;
         self.issued += 1;
@@ -58,23 +58,27 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             1 => 0,
             n => below(&mut self.network, u64::from(n)) as u32,
         };
-        let slot = self.slots.take(Slot {
-            arrived: self.now,
-            work,
-            seq,
-            class,
-            balancer,
-            caller,
-            ..Slot::default()
-        });
+        let slot = self.slots.take();
+        let at = &mut self.slots[slot];
+        at.arrived = self.now;
+        at.work = work;
+        at.seq = seq;
+        at.class = class;
+        at.balancer = balancer;
+        at.caller = caller;
+        at.stage = Stage::Waiting;
+        at.ending = Ending::Ok;
         self.tally.arrived(seq, self.now, || {
-            self.workers.iter().map(|w| w.capacity(self.now)).collect()
+            self.workers
+                .iter()
+                .map(|w| w.ward.capacity(self.now))
+                .collect()
         });
         self.admit(slot);
     }
 
     /// A balancer takes a request in; one that stands still does so later.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&mut self, slot: u32) {
         let balancer = self.slots[slot].balancer;
         let until = self.balancers[balancer as usize].frozen_until;
@@ -88,7 +92,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn pick(&mut self, slot: u32) {
         if self.needs.world {
             self.look_at_all(self.slots[slot].balancer, schema::report::Source::Probe);
@@ -96,13 +100,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             self.look_at_all(self.slots[slot].balancer, schema::report::Source::Poll);
         }
         let now = self.time();
-        let Slot {
-            balancer,
-            class,
-            seq,
-            work,
-            ..
-        } = self.slots[slot];
+        let at = &self.slots[slot];
+        let (balancer, class, seq, work) = (at.balancer, at.class, at.seq, at.work);
         let class = &self.setup.classes[class as usize];
         let mut request = Request {
             method: &class.method,
@@ -166,7 +165,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// One way through the network, s.
-    #[inline]
+    #[inline(always)]
     pub(super) fn delay(&mut self) -> f64 {
         match self.setup.network {
             Delay::Constant(delay) => delay,
@@ -175,7 +174,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// A request reaches its worker.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reach(&mut self, slot: u32) {
         let now = self.now;
         let at = &mut self.slots[slot];
@@ -193,19 +192,21 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let worker = &mut self.workers[index as usize];
         worker.pass(now);
         let at = &mut self.slots[slot];
-        at.held_before = worker.held();
         at.stage = Stage::Held;
+        if self.needs.reports {
+            at.held_before = worker.held();
+        }
         at.ticket = worker.station.arrive(now, slot, work, weight_class);
         worker.flow.arrived += 1;
         worker.flow.routed.add(work);
-        if let Some(ledger) = &mut worker.ledger {
+        if let Some(ledger) = worker.ledger() {
             ledger.arrive();
         }
         self.calendar.set(index, worker.station.next());
     }
 
     /// A station's own event is due: somebody leaves, or only its rate changes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete(&mut self, index: u32) {
         let now = self.now;
         let worker = &mut self.workers[index as usize];
@@ -223,7 +224,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         worker.flow.completed += 1;
         worker.flow.done.add(at.work);
         worker.flow.time.add(now - at.reached);
-        if let Some(ledger) = &mut worker.ledger {
+        if let Some(ledger) = worker.ledger() {
             if at.ending == Ending::Ok {
                 ledger.complete(at.held_before, at.reached, at.started, now);
             } else {
@@ -237,7 +238,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// Sends a request's answer on its way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer_from(&mut self, slot: u32) {
         let delay = self.delay();
         if delay == 0.0 && self.is_next(Rank::Response) {
@@ -251,7 +252,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// An answer arrives at the balancer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn response(&mut self, slot: u32) {
         let at = &self.slots[slot];
         if at.stage == Stage::GivenUp {
@@ -285,15 +286,11 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// Tells the dispatcher how a dispatch ended.
-    #[inline]
+    #[inline(always)]
     fn tell(&mut self, slot: u32, answer: &Answer) {
         let now = self.time();
-        let Slot {
-            balancer,
-            dispatch,
-            worker,
-            ..
-        } = self.slots[slot];
+        let at = &self.slots[slot];
+        let (balancer, dispatch, worker) = (at.balancer, at.dispatch, at.worker);
         let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
         let outcome = dispatcher
             .respond(now, dispatch, answer)
@@ -306,13 +303,15 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     /// A request's outcome is known; its slot is free unless something of it is still on its way.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, slot: u32, fate: Fate) {
-        let at = self.slots[slot];
+        let at = &self.slots[slot];
+        let (stage, caller) = (at.stage, at.caller);
         let warmup = self
             .tally
             .finished(self.now, self.now - at.arrived, fate.is_ok());
         if W::WATCHES {
+            let at = self.slots[slot];
             self.watch.finished(&Done {
                 slot,
                 seq: at.seq,
@@ -330,8 +329,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
         self.finished += 1;
         self.arrivals
-            .ended(at.caller, fate.is_ok(), self.now, &mut self.agenda);
-        if at.stage == Stage::Sent || at.stage == Stage::Returning && fate == Fate::Timeout {
+            .ended(caller, fate.is_ok(), self.now, &mut self.agenda);
+        if stage == Stage::Sent || stage == Stage::Returning && fate == Fate::Timeout {
             self.slots[slot].stage = Stage::GivenUp;
         } else {
             self.slots.give_back(slot);
@@ -356,8 +355,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             }
             Stage::Hung => {
                 let worker = &mut self.workers[at.worker as usize];
-                worker.hung.retain(|s| *s != slot);
-                worker.aside -= 1;
+                worker.ward.hung.retain(|s| *s != slot);
+                worker.ward.aside -= 1;
             }
             Stage::Waiting | Stage::Sent | Stage::Returning | Stage::GivenUp => {}
         }
@@ -373,7 +372,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         worker.flow.lost += 1;
         worker.flow.lost_work.add(at.work);
         worker.flow.time.add(self.now - at.reached);
-        if let Some(ledger) = &mut worker.ledger {
+        if let Some(ledger) = worker.ledger() {
             ledger.fail();
         }
     }

@@ -37,7 +37,7 @@ impl Sizes {
     }
 
     /// The class of the next request.
-    #[inline]
+    #[inline(always)]
     pub(super) fn class(&mut self) -> u32 {
         if self.cumulative.is_empty() {
             return 0;
@@ -48,7 +48,7 @@ impl Sizes {
     }
 
     /// The size of the next request relative to its class's mean.
-    #[inline]
+    #[inline(always)]
     pub(super) fn factor(&mut self) -> f64 {
         self.law.draw(&mut self.sizes)
     }

@@ -63,14 +63,13 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// A slot for a request that arrives; what earlier ones left in it is for the engine to set.
     #[inline]
-    pub(super) fn take(&mut self, slot: Slot) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.all[index as usize] = slot;
-            return index;
-        }
-        self.all.push(slot);
-        self.all.len() as u32 - 1
+    pub(super) fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(Slot::default());
+            self.all.len() as u32 - 1
+        })
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 use super::keys::Keys;
 use super::meter::Meter;
 use super::{Departure, Job, Shape, Station, Ticket, Used};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -23,6 +23,8 @@ pub struct Fcfs {
     cores_each: f64,
     speed: f64,
     keys: Keys,
+    /// Order and start of those in service.
+    starts: BTreeMap<u64, f64>,
     /// In order of arrival; canceled ones stay until they come to the front or outnumber the rest.
     queue: VecDeque<Waiting>,
     gone: usize,
@@ -42,7 +44,7 @@ impl Fcfs {
     fn pass(&mut self, now: f64) -> f64 {
         let (held, busy) = self.counts();
         let dt = now - self.at;
-        self.meter.pass(dt, held, busy, self.speed);
+        self.meter.pass(dt, held, busy);
         self.at = now;
         dt
     }
@@ -71,7 +73,8 @@ impl Fcfs {
             if first.gone {
                 self.gone -= 1;
             } else {
-                self.keys.push(first.order, first.job, first.work, self.at);
+                self.keys.push(first.order, first.job, first.work);
+                self.starts.insert(first.order, self.at);
             }
         }
         let rate = self.speed * self.cores_each;
@@ -90,6 +93,7 @@ impl Station for Fcfs {
             cores_each: shape.cores / servers,
             speed: shape.speed,
             keys: Keys::new(shape.mean_work),
+            starts: BTreeMap::new(),
             queue: VecDeque::new(),
             gone: 0,
             lost: 0.0,
@@ -108,12 +112,10 @@ impl Station for Fcfs {
     #[inline]
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.pass(now);
-        let (job, started) = self.keys.pop()?;
+        let (order, job) = self.keys.pop()?;
+        let started = self.starts.remove(&order);
         self.plan();
-        Some(Departure {
-            job,
-            started: Some(started),
-        })
+        Some(Departure { job, started })
     }
 
     #[inline]
@@ -144,13 +146,17 @@ impl Station for Fcfs {
                 }
             }
             Ok(_) => {}
-            Err(_) => self.keys.cancel(ticket.0),
+            Err(_) => {
+                self.keys.cancel(ticket.0);
+                self.starts.remove(&ticket.0);
+            }
         }
         self.plan();
     }
 
     fn set_speed(&mut self, now: f64, speed: f64) {
         self.advance(now);
+        self.meter.change_speed(self.speed);
         self.speed = speed;
         self.plan();
     }
@@ -158,6 +164,7 @@ impl Station for Fcfs {
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
         self.advance(now);
         self.keys.fail_all(failed);
+        self.starts.clear();
         for waiting in self.queue.drain(..).filter(|w| !w.gone) {
             self.lost += waiting.work;
             failed.push(waiting.job);

@@ -4,56 +4,30 @@
 //! tombstones, skipped at the top and swept out when they outnumber the living: the order of the
 //! living never changes, so this is exact.
 
+use super::heap::{Entry, Heap};
 use super::{Job, REBASE_ABOVE};
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 /// Tombstones that are never worth a sweep.
 const FEW: usize = 16;
-
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    key: f64,
-    order: u64,
-    job: Job,
-    started: f64,
-}
-
-// Smallest (key, order) on top, so equal keys leave in the order of arrival. Keys are never
-// negative, so their bits order as they do.
-impl Ord for Entry {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        let bits = (other.key.to_bits(), other.order);
-        bits.cmp(&(self.key.to_bits(), self.order))
-    }
-}
-
-impl PartialOrd for Entry {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
 
 /// Jobs in service on one clock.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     /// Attained service since the clock was last set back.
     v: f64,
-    heap: BinaryHeap<Entry>,
+    heap: Heap,
+    rebase_above: f64,
+    /// Made at the first cancel, so that those who have none stay small.
+    gone: Option<Box<Gone>>,
+}
+
+/// Canceled and failed jobs.
+#[derive(Debug, Clone, Default)]
+struct Gone {
     /// Canceled entries still in the heap, with V when they were.
     dead: BTreeMap<u64, f64>,
-    rebase_above: f64,
-    /// Work left of the dead ones that were swept.
+    /// Work left of those that are not in the heap any more.
     lost: f64,
 }
 
@@ -61,21 +35,20 @@ impl Keys {
     pub(super) fn new(mean_work: f64) -> Self {
         Self {
             v: 0.0,
-            heap: BinaryHeap::new(),
-            dead: BTreeMap::new(),
+            heap: Heap::default(),
             rebase_above: REBASE_ABOVE * mean_work,
-            lost: 0.0,
+            gone: None,
         }
     }
 
     /// Jobs alive.
-    #[inline]
+    #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.heap.len() - self.dead.len()
+        self.heap.len() - self.gone.as_ref().map_or(0, |g| g.dead.len())
     }
 
     /// Lets V grow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn attain(&mut self, dv: f64) {
         self.v += dv;
         if self.v > self.rebase_above {
@@ -83,30 +56,25 @@ impl Keys {
         }
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, order: u64, job: Job, work: f64, now: f64) {
+    #[inline(always)]
+    pub(super) fn push(&mut self, order: u64, job: Job, work: f64) {
         let key = self.v + work;
-        self.heap.push(Entry {
-            key,
-            order,
-            job,
-            started: now,
-        });
+        self.heap.push(Entry { key, order, job });
     }
 
     /// How far V is from the first key; `None` if nobody is in service.
-    #[inline]
+    #[inline(always)]
     pub(super) fn to_first(&self) -> Option<f64> {
-        self.heap.peek().map(|e| (e.key - self.v).max(0.0))
+        self.heap.first().map(|e| (e.key - self.v).max(0.0))
     }
 
-    /// Takes the first job out and sets V to its key.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<(Job, f64)> {
+    /// Takes the first job out and sets V to its key; tells its order and the job.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<(u64, Job)> {
         let first = self.heap.pop()?;
         self.v = first.key;
         self.settle();
-        Some((first.job, first.started))
+        Some((first.order, first.job))
     }
 
     /// Takes the first job out if V has reached its key, within rounding; V stays.
@@ -121,9 +89,13 @@ impl Keys {
 
     /// Marks a job in service as gone; the caller knows that it is there.
     pub(super) fn cancel(&mut self, order: u64) {
-        debug_assert!(self.heap.iter().any(|e| e.order == order), "a job held");
-        self.dead.insert(order, self.v);
-        if self.dead.len() > FEW && 2 * self.dead.len() > self.heap.len() {
+        debug_assert!(
+            self.heap.entries().iter().any(|e| e.order == order),
+            "a job held"
+        );
+        let gone = self.gone.get_or_insert_default();
+        gone.dead.insert(order, self.v);
+        if gone.dead.len() > FEW && 2 * gone.dead.len() > self.heap.len() {
             self.sweep();
         }
         self.settle();
@@ -133,10 +105,11 @@ impl Keys {
     pub(super) fn fail_all(&mut self, failed: &mut Vec<Job>) {
         self.sweep();
         let v = self.v;
-        let mut all: Vec<Entry> = self.heap.drain().collect();
+        let mut all = std::mem::take(&mut self.heap).into_entries();
         all.sort_unstable_by_key(|e| e.order);
+        let gone = self.gone.get_or_insert_default();
         for entry in all {
-            self.lost += (entry.key - v).max(0.0);
+            gone.lost += (entry.key - v).max(0.0);
             failed.push(entry.job);
         }
         self.v = 0.0;
@@ -144,8 +117,12 @@ impl Keys {
 
     /// Work left of those alive, with V ahead by `dv`.
     pub(super) fn left(&self, dv: f64, visit: &mut dyn FnMut(Job, f64)) {
-        for entry in &self.heap {
-            if !self.dead.contains_key(&entry.order) {
+        for entry in self.heap.entries() {
+            let dead = self
+                .gone
+                .as_ref()
+                .is_some_and(|g| g.dead.contains_key(&entry.order));
+            if !dead {
                 visit(entry.job, (entry.key - self.v - dv).max(0.0));
             }
         }
@@ -153,15 +130,16 @@ impl Keys {
 
     /// Work left of the canceled when they were.
     pub(super) fn lost(&self) -> f64 {
-        let unswept = self.heap.iter();
-        let unswept = unswept.filter_map(|e| Some((e.key - self.dead.get(&e.order)?).max(0.0)));
-        self.lost + unswept.sum::<f64>()
+        let Some(gone) = &self.gone else { return 0.0 };
+        let unswept = self.heap.entries().iter();
+        let unswept = unswept.filter_map(|e| Some((e.key - gone.dead.get(&e.order)?).max(0.0)));
+        gone.lost + unswept.sum::<f64>()
     }
 
     /// Skips tombstones at the top; V starts anew when nobody is left.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self) {
-        if !self.dead.is_empty() {
+        if self.gone.is_some() {
             self.skip_dead();
         }
         if self.heap.is_empty() {
@@ -171,18 +149,20 @@ impl Keys {
 
     #[cold]
     fn skip_dead(&mut self) {
-        while let Some(first) = self.heap.peek() {
-            let Some(v) = self.dead.remove(&first.order) else {
+        let Some(gone) = &mut self.gone else { return };
+        while let Some(first) = self.heap.first() {
+            let Some(v) = gone.dead.remove(&first.order) else {
                 return;
             };
-            self.lost += (first.key - v).max(0.0);
+            gone.lost += (first.key - v).max(0.0);
             self.heap.pop();
         }
     }
 
     #[cold]
     fn sweep(&mut self) {
-        let (dead, lost) = (&mut self.dead, &mut self.lost);
+        let Some(gone) = &mut self.gone else { return };
+        let (dead, lost) = (&mut gone.dead, &mut gone.lost);
         self.heap.retain(|entry| match dead.remove(&entry.order) {
             None => true,
             Some(v) => {
@@ -196,12 +176,7 @@ impl Keys {
     fn rebase(&mut self) {
         self.sweep();
         let base = std::mem::take(&mut self.v);
-        let entries = std::mem::take(&mut self.heap).into_vec();
-        let moved = entries.into_iter().map(|entry| Entry {
-            key: (entry.key - base).max(0.0),
-            ..entry
-        });
-        self.heap = moved.collect();
+        self.heap.each_key(|key| (key - base).max(0.0));
     }
 
     /// Lowers the limit at which V is set back, so that tests reach it.

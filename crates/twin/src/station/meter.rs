@@ -13,31 +13,42 @@ pub struct Used {
     pub work: f64,
 }
 
-/// The running integrals.
+/// The running integrals. Work follows from busy cores while the speed stays.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meter {
     held: Sum,
     busy: Sum,
-    work: Sum,
+    /// Work done, and busy cores, when the speed changed last.
+    work_before: f64,
+    busy_before: f64,
 }
 
 impl Meter {
     /// Lets `dt` seconds pass.
     #[inline]
-    pub(super) fn pass(&mut self, dt: f64, held: f64, busy: f64, speed: f64) {
+    pub(super) fn pass(&mut self, dt: f64, held: f64, busy: f64) {
         self.held.add(dt * held);
         self.busy.add(dt * busy);
-        self.work.add(dt * busy * speed);
+    }
+
+    /// Closes the account at `speed`; what follows runs at another.
+    pub(super) fn change_speed(&mut self, speed: f64) {
+        self.work_before = self.work(speed);
+        self.busy_before = self.busy.value();
     }
 
     /// The integrals, with `dt` more seconds at these values.
     pub(super) fn after(&self, dt: f64, held: f64, busy: f64, speed: f64) -> Used {
         let mut later = *self;
-        later.pass(dt, held, busy, speed);
+        later.pass(dt, held, busy);
         Used {
             held: later.held.value(),
             busy: later.busy.value(),
-            work: later.work.value(),
+            work: later.work(speed),
         }
+    }
+
+    fn work(&self, speed: f64) -> f64 {
+        self.work_before + speed * (self.busy.value() - self.busy_before)
     }
 }

@@ -17,42 +17,43 @@ pub struct Ps {
     pub(super) at: f64,
     next: f64,
     orders: u64,
+    /// Requests held, busy cores and dV/dt, all since `at`.
+    held: f64,
+    busy: f64,
+    rate: f64,
 }
 
 impl Ps {
     /// Brings the integrals to `now`, and V too unless it is about to be set.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: f64) -> f64 {
-        let n = self.keys.len() as f64;
         let dt = now - self.at;
-        self.meter.pass(dt, n, n.min(self.cores), self.speed);
+        self.meter.pass(dt, self.held, self.busy);
         self.at = now;
         dt
     }
 
-    #[inline]
-    fn rate(&self) -> f64 {
-        let n = self.keys.len() as f64;
-        if n <= self.cores {
-            self.speed
-        } else {
-            self.speed * self.cores / n
-        }
-    }
-
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: f64) {
         let dt = self.pass(now);
-        if self.keys.len() > 0 {
-            self.keys.attain(dt * self.rate());
+        if self.held > 0.0 {
+            self.keys.attain(dt * self.rate);
         }
     }
 
-    #[inline]
+    /// Works out rate and next departure after a change.
+    #[inline(always)]
     fn plan(&mut self) {
-        let rate = self.rate();
+        self.held = self.keys.len() as f64;
+        if self.held <= self.cores {
+            self.busy = self.held;
+            self.rate = self.speed;
+        } else {
+            self.busy = self.cores;
+            self.rate = self.speed * self.cores / self.held;
+        }
         self.next = match self.keys.to_first() {
-            Some(left) if rate > 0.0 => self.at + left / rate,
+            Some(left) if self.rate > 0.0 => self.at + left / self.rate,
             // Done already, even if nothing moves any more.
             Some(left) if left <= 0.0 => self.at,
             _ => f64::INFINITY,
@@ -83,6 +84,9 @@ impl Station for Ps {
             at: 0.0,
             next: f64::INFINITY,
             orders: 0,
+            held: 0.0,
+            busy: 0.0,
+            rate: shape.speed,
         }
     }
 
@@ -91,20 +95,20 @@ impl Station for Ps {
         self.next
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.pass(now);
-        let (job, _) = self.keys.pop()?;
+        let (_, job) = self.keys.pop()?;
         self.plan();
         Some(Departure { job, started: None })
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: f64, job: Job, work: f64, _class: u32) -> Ticket {
         self.advance(now);
         let order = self.orders;
         self.orders += 1;
-        self.keys.push(order, job, work, now);
+        self.keys.push(order, job, work);
         self.plan();
         Ticket(order)
     }
@@ -117,6 +121,7 @@ impl Station for Ps {
 
     fn set_speed(&mut self, now: f64, speed: f64) {
         self.advance(now);
+        self.meter.change_speed(self.speed);
         self.speed = speed;
         self.plan();
     }
@@ -133,13 +138,12 @@ impl Station for Ps {
     }
 
     fn used(&self, now: f64) -> Used {
-        let n = self.keys.len() as f64;
-        self.meter
-            .after(now - self.at, n, n.min(self.cores), self.speed)
+        let dt = now - self.at;
+        self.meter.after(dt, self.held, self.busy, self.speed)
     }
 
     fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {
-        let dv = (now - self.at) * self.rate();
+        let dv = (now - self.at) * self.rate;
         self.keys.left(dv, visit);
     }
 

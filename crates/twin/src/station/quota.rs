@@ -67,7 +67,7 @@ impl Quota {
     fn pass(&mut self, now: f64) -> f64 {
         let (n, busy) = (self.keys.len() as f64, self.busy());
         let dt = now - self.at;
-        self.meter.pass(dt, n, busy, self.speed);
+        self.meter.pass(dt, n, busy);
         self.at = now;
         if now < self.refill_at() {
             self.budget = (self.budget - busy * dt).max(0.0);
@@ -175,14 +175,14 @@ impl Station for Quota {
             }
         };
         self.plan();
-        departure.map(|(job, _)| Departure { job, started: None })
+        departure.map(|(_, job)| Departure { job, started: None })
     }
 
     fn arrive(&mut self, now: f64, job: Job, work: f64, _class: u32) -> Ticket {
         self.advance(now);
         let order = self.orders;
         self.orders += 1;
-        self.keys.push(order, job, work, now);
+        self.keys.push(order, job, work);
         self.plan();
         Ticket(order)
     }
@@ -195,6 +195,7 @@ impl Station for Quota {
 
     fn set_speed(&mut self, now: f64, speed: f64) {
         self.advance(now);
+        self.meter.change_speed(self.speed);
         self.speed = speed;
         self.plan();
     }

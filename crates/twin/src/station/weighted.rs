@@ -48,7 +48,7 @@ impl Weighted {
     fn pass(&mut self, now: f64) -> f64 {
         let (held, busy) = self.counts();
         let dt = now - self.at;
-        self.meter.pass(dt, held, busy, self.speed);
+        self.meter.pass(dt, held, busy);
         self.at = now;
         dt
     }
@@ -132,7 +132,7 @@ impl Station for Weighted {
 
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.advance_but(now, Some(self.next_class));
-        let (job, _) = self.classes[self.next_class].keys.pop()?;
+        let (_, job) = self.classes[self.next_class].keys.pop()?;
         self.plan();
         Some(Departure { job, started: None })
     }
@@ -141,9 +141,7 @@ impl Station for Weighted {
         self.advance_but(now, None);
         let ticket = (self.orders << CLASS_BITS) | u64::from(class);
         self.orders += 1;
-        self.classes[class as usize]
-            .keys
-            .push(ticket, job, work, now);
+        self.classes[class as usize].keys.push(ticket, job, work);
         self.plan();
         Ticket(ticket)
     }
@@ -157,6 +155,7 @@ impl Station for Weighted {
 
     fn set_speed(&mut self, now: f64, speed: f64) {
         self.advance_but(now, None);
+        self.meter.change_speed(self.speed);
         self.speed = speed;
         self.plan();
     }
