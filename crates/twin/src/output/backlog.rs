@@ -48,7 +48,7 @@ impl Backlog {
     }
 
     /// The number changes at `now`, which never decreases.
-    #[inline]
+    #[inline(always)]
     pub fn change(&mut self, now: f64, by: f64) {
         let grown = (now - self.last) * self.number;
         self.total.add(grown);

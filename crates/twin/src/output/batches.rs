@@ -54,7 +54,7 @@ impl Batches {
     }
 
     /// Takes the next observation.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, x: f64) {
         self.open.sum.add(x);
         self.open.values.add(x);

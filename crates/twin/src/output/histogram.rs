@@ -28,7 +28,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts one number; 0 and below count as the least.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, x: f64) {
         let bits = if x > 0.0 { x.to_bits() } else { 0 };
         let bucket = (bits >> SHIFT)
