@@ -81,7 +81,7 @@ pub(crate) fn callgrind_is_here() -> bool {
 
 /// Instructions per call; `None` if callgrind does not say.
 pub(crate) fn instructions(spec: &Spec, n: usize, what: What) -> Option<f64> {
-    let count = 20_000_000 / n.clamp(1_000, 10_000);
+    let count = 10_000_000 / n.clamp(1_000, 5_000);
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=*counts*counted*")

@@ -29,6 +29,9 @@ const POOLS: [usize; 5] = [3, 10, 100, 1_000, 10_000];
 const ROUNDS: usize = 7;
 /// Longest time a round may take, ns.
 const ROUND_NS: u128 = 10_000_000;
+/// A pick longer than this is not counted: callgrind is fifty times slower, and a scan's instructions
+/// at a thousand backends tell those at ten thousand.
+const LONG_NS: f64 = 5_000.0;
 
 /// Median over rounds of ns per call.
 fn median_ns(mut run: impl FnMut(usize)) -> f64 {
@@ -59,7 +62,7 @@ fn cell(spec: &Spec, n: usize, with_instructions: bool) -> String {
     };
     let whole = median_ns(|count| scenario.steps(count));
     let alone = median_ns(|count| scenario.picks(count));
-    if !with_instructions {
+    if !with_instructions || alone > LONG_NS {
         return format!("{alone:.0}/{whole:.0}");
     }
     let counted = |what| match counts::instructions(spec, n, what) {

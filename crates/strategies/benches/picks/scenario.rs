@@ -11,7 +11,7 @@ const MOST_OPEN: usize = 2_000;
 /// Distance of two requests, ns.
 const GAP_NS: u64 = 1_000;
 /// Warm after so many requests per backend, at least [`LEAST_WARM`].
-const WARM_PER_BACKEND: usize = 3;
+const WARM_PER_BACKEND: usize = 2;
 const LEAST_WARM: usize = 3_000;
 
 fn pool(n: usize) -> Vec<NewBackend> {
