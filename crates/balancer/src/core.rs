@@ -18,6 +18,10 @@ use strategies::{
     Answer, Backend, BackendId, Dispatch, Dispatcher, NewBackend, PollMark, PoolError, Request,
     Spec, Status, Time,
 };
+use tokio::sync::mpsc;
+
+/// Probes that wait to be sent at most; more are dropped and counted as failed.
+const MAX_PROBES: usize = 1024;
 
 /// What the lock guards.
 pub(crate) struct State {
@@ -32,6 +36,9 @@ pub(crate) struct State {
     in_force: InForce,
     /// Room for what the rules of ejection did.
     notes: Vec<Note>,
+    /// Backends that the strategy wants to be asked now; room for them.
+    probes: mpsc::Sender<BackendId>,
+    targets: Vec<BackendId>,
 }
 
 /// What every pick needs to know of the strategy, made once when it changes.
@@ -54,6 +61,7 @@ impl InForce {
 /// The decision of the whole process.
 pub(crate) struct Core {
     state: Mutex<State>,
+    probes: Mutex<Option<mpsc::Receiver<BackendId>>>,
 }
 
 /// One attempt, as the proxy knows it.
@@ -84,6 +92,7 @@ impl Core {
         log: Option<EventLog>,
         protection: &'static str,
     ) -> Arc<Self> {
+        let (probes, asked) = mpsc::channel(MAX_PROBES);
         let mut state = State {
             in_force: InForce::of(dispatcher.spec()),
             dispatcher,
@@ -94,12 +103,20 @@ impl Core {
             log,
             protection,
             notes: Vec::new(),
+            probes,
+            targets: Vec::new(),
         };
         state.log_start();
         state.show_caution();
         Arc::new(Self {
             state: Mutex::new(state),
+            probes: Mutex::new(Some(asked)),
         })
+    }
+
+    /// The backends to be probed, one by one; once only.
+    pub(crate) fn take_probes(&self) -> Option<mpsc::Receiver<BackendId>> {
+        self.probes.lock().ok()?.take()
     }
 
     /// Takes the lock. Never held across an await.
@@ -148,6 +165,12 @@ impl State {
         let dispatch = self.dispatcher.pick(now, &request);
         let pick_ns = started.elapsed().as_nanos() as u64;
         self.counts.pick_time.record(pick_ns);
+        self.dispatcher.take_probes(&mut self.targets);
+        for id in self.targets.drain(..) {
+            if self.probes.try_send(id).is_err() {
+                self.counts.of(id).probes_failed += 1;
+            }
+        }
         if self.log.is_some() {
             self.log_pick(&request, dispatch.as_ref(), pick_ns);
         }

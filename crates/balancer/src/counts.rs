@@ -74,6 +74,10 @@ pub(crate) struct BackendCounts {
     pub(crate) connections_reused: u64,
     pub(crate) polls: u64,
     pub(crate) polls_failed: u64,
+    /// Answers to probes that a strategy asked for.
+    pub(crate) probes: u64,
+    /// Probes without an answer in time, or that could not be sent.
+    pub(crate) probes_failed: u64,
     latency_sum_ms: f64,
     recent_ms: std::collections::VecDeque<f64>,
 }

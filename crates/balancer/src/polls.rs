@@ -32,6 +32,64 @@ impl Polling {
     }
 }
 
+/// A probe is given up after this long (Wydrowski et al. 2024).
+const PROBE_TIMEOUT: Duration = Duration::from_millis(3);
+/// Probes under way at once at most; the rest waits its turn.
+const PROBES_AT_ONCE: usize = 64;
+
+/// Asks for reports as the strategy wishes them. A probe that is late says nothing.
+pub(crate) async fn probe(core: Arc<Core>) {
+    let Some(mut asked) = core.take_probes() else {
+        return;
+    };
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(PROBE_TIMEOUT)
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(PROBES_AT_ONCE)
+        .build();
+    let client = match client {
+        Ok(client) => client,
+        Err(e) => {
+            tracing::error!("probes: {e}");
+            return;
+        }
+    };
+    let mut under_way = JoinSet::new();
+    while let Some(id) = asked.recv().await {
+        while under_way.try_join_next().is_some() {}
+        if under_way.len() >= PROBES_AT_ONCE {
+            under_way.join_next().await;
+        }
+        under_way.spawn(probe_once(Arc::clone(&core), client.clone(), id));
+    }
+}
+
+async fn probe_once(core: Arc<Core>, client: reqwest::Client, id: BackendId) {
+    let (epoch, mark, page) = {
+        let mut state = core.lock();
+        let backend = state.dispatcher.backends().get(id);
+        let Some(page) = backend.map(|b| format!("{}/stats", b.url)) else {
+            return;
+        };
+        let Some(mark) = state.mark_poll(id) else {
+            return;
+        };
+        (state.epoch, mark, page)
+    };
+    let answer = fetch(&client, &page).await;
+    let mut state = core.lock();
+    match answer {
+        Ok(stats) => {
+            state.counts.of(id).probes += 1;
+            if state.epoch == epoch {
+                state.report(id, Some(mark), stats.to_report(Source::Probe, 0));
+            }
+        }
+        Err(_) => state.counts.of(id).probes_failed += 1,
+    }
+}
+
 /// Keeps one loop per member, following the pool as it changes.
 pub(crate) async fn run(core: Arc<Core>, polling: Polling) {
     let mut loops: BTreeMap<BackendId, AbortHandle> = BTreeMap::new();

@@ -134,6 +134,7 @@ async fn run(
         Arc::clone(&core),
         Polling::every(args.stats_interval),
     ));
+    let probing = tokio::spawn(polls::probe(Arc::clone(&core)));
     let naming = tokio::spawn(name_unseen(Arc::clone(&core)));
     tokio::select! {
         _ = terminate.recv() => {}
@@ -148,7 +149,7 @@ async fn run(
             .collect::<Vec<_>>()
     });
     let endings = joined.await?;
-    for task in [naming, polling] {
+    for task in [naming, polling, probing] {
         task.abort();
     }
     serving.abort();
@@ -190,6 +191,8 @@ fn start_logging() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Whoever reads the log may be gone, or its disk full: that must not stop the traffic.
+        .log_internal_errors(false)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .init();
 }

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
             tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
         )
         .with_writer(std::io::stderr)
+        .log_internal_errors(false)
         .init();
     match replay::run(&cli::Cli::parse()) {
         Ok(code) => ExitCode::from(code),

@@ -94,6 +94,7 @@ pub struct Replay {
     notes: Vec<Note>,
     line: u64,
     verdict: Verdict,
+    probes: Vec<BackendId>,
 }
 
 impl Replay {
@@ -139,6 +140,7 @@ impl Replay {
             notes: Vec::new(),
             line: 1,
             verdict: Verdict::default(),
+            probes: Vec::new(),
         })
     }
 
@@ -238,6 +240,9 @@ impl Replay {
             cost_mi: *cost_mi,
         };
         let made = self.dispatcher.pick(Time::from_nanos(*t_ns), &request);
+        // Their answers stand in the log.
+        self.dispatcher.take_probes(&mut self.probes);
+        self.probes.clear();
         let replayed = made.map(|d| d.backend.0);
         self.verdict.picks += 1;
         if replayed == *logged {

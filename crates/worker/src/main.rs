@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| "info".into()))
         .with_writer(std::io::stderr)
+        .log_internal_errors(false)
         .with_ansi(false)
         .init();
     match run(cli) {

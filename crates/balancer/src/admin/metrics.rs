@@ -163,6 +163,21 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
             )?;
         }
     }
+    family(
+        &mut out,
+        "plumbline_probes",
+        "counter",
+        "Probes that the strategy asked for, by result.",
+    )?;
+    for (b, c) in &members {
+        for (result, n) in [("ok", c.probes), ("failed", c.probes_failed)] {
+            writeln!(
+                out,
+                "plumbline_probes_total{{backend=\"{}\",result=\"{result}\"}} {n}",
+                b.name
+            )?;
+        }
+    }
     ejections::render(&mut out, &state)?;
     out.push_str("# EOF\n");
     Ok(out)

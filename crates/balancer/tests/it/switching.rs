@@ -290,3 +290,27 @@ fn every_strategy_serves_with_its_shares_and_a_log_that_replays() {
     assert_eq!(bed.balancer.wait().code(), Some(0));
     replays(&bed, &logs, REQUESTS as u64);
 }
+
+#[test]
+fn a_strategy_that_probes_gets_its_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let workers = ["a", "b", "c"].map(worker);
+    let [a, b, c] = &workers;
+    let log = path.display().to_string();
+    let flags = ["--strategy", "prequal", "--event-log", &log];
+    let mut balancer = Balancer::start(&[a, b, c], &flags);
+    for _ in 0..40 {
+        balancer.raw("GET /items/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    }
+    let answered = "plumbline_probes_total{backend=\"a\",result=\"ok\"}";
+    balancer.until("probed", |b| b.metric(answered) > 0);
+    balancer.signal("-TERM");
+    balancer.wait();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let probed = text.matches("\"source\":\"probe\"").count();
+    // Three a request are asked for; a busy machine may answer many too late.
+    assert!(probed >= 10, "{probed} of 120 probes were answered");
+    let replayed = program().arg("replay").arg(&path).output().unwrap();
+    assert!(replayed.status.success(), "{replayed:?}");
+}
