@@ -61,8 +61,17 @@ report: build env ## write the newest result's report again
 smoke: build env ## the whole line in under twenty seconds
 	$(TESTBED) smoke $(ARGS)
 
+RACERS  := race/rust/target/release
+
+race-twin: build ## the twin's speed beside other simulators of the same model (ARGS='--rounds 5')
+	test -x race/.venv/bin/python || $(PYTHON) -m venv race/.venv
+	race/.venv/bin/pip install --quiet --requirement race/requirements.txt
+	cargo build --release --locked --manifest-path race/rust/Cargo.toml --target-dir race/rust/target
+	if [ -e /usr/include/simgrid/s4u.hpp ]; then g++ -O2 -std=c++17 race/simgrid_model.cpp -o $(RACERS)/simgrid -lsimgrid; fi
+	race/.venv/bin/python race/race.py --twin $(BIN)/twin --racers $(RACERS) $(ARGS)
+
 clean: ## remove what was built, not the results
 	cargo clean
-	rm -rf dist $(VENV)
+	rm -rf dist $(VENV) race/.venv race/rust/target
 
-.PHONY: help build env training-env test lint deny images up down bench train report smoke clean
+.PHONY: help build env training-env test lint deny images up down bench train report smoke race-twin clean
