@@ -28,6 +28,9 @@ use schema::rng::{Purpose, stream, unit};
 /// A warming backend's smallest chance to take part in a pick.
 const SLOW_START_FLOOR: f64 = 0.1;
 
+/// Probes asked for that wait to be taken at most; the oldest give way.
+pub const MAX_PROBES: usize = 1024;
+
 /// What a dispatcher is told once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -154,6 +157,8 @@ impl Dispatcher {
             let rng = &mut self.strategy_rng;
             self.strategy
                 .probe_targets(now, &self.backends, rng, &mut self.probes);
+            let excess = self.probes.len().saturating_sub(MAX_PROBES);
+            self.probes.drain(..excess);
         }
         Some(Dispatch {
             id: dispatch,
@@ -227,7 +232,7 @@ impl Dispatcher {
         self.strategy.on_response(now, id, heard, &self.backends);
     }
 
-    /// Hands over the backends to be probed since the last call.
+    /// Hands over the backends to be probed since the last call; the last [`MAX_PROBES`] of them.
     pub fn take_probes(&mut self, out: &mut Vec<BackendId>) {
         out.append(&mut self.probes);
     }

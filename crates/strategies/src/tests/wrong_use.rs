@@ -1,6 +1,7 @@
 //! Wrong and extreme use, tried on every registry entry.
 
 use super::pools::{cases, dispatcher, members, open_loop, shares, spec};
+use crate::dispatcher::MAX_PROBES;
 use crate::registry::ENTRIES;
 use crate::{
     Answer, BackendId, Dispatcher, PoolError, Report, Request, Source, Spec, Status, Time,
@@ -218,5 +219,28 @@ fn a_hundred_thousand_backends_are_served_or_refused_with_the_bound() {
         d.respond(d.now(), made.id, &Answer::new(Status::Ok))
             .unwrap();
         d.undrain(d.now(), BackendId(50_000)).unwrap();
+    }
+}
+
+#[test]
+fn probes_that_no_driver_takes_do_not_pile_up() {
+    for case in cases().iter().filter(|c| c.entry().needs_probes) {
+        let mut d = dispatcher(case, &POOL, 36);
+        let mut taking = d.clone();
+        let (mut taken, mut left) = (Vec::new(), Vec::new());
+        for i in 0..4000 {
+            let now = Time::from_millis(i);
+            for d in [&mut d, &mut taking] {
+                let made = d.pick(now, &Request::default()).unwrap();
+                d.respond(now, made.id, &Answer::new(Status::Ok)).unwrap();
+            }
+            taking.take_probes(&mut taken);
+        }
+        d.take_probes(&mut left);
+        // The oldest gave way.
+        let last = taken.len().saturating_sub(MAX_PROBES);
+        assert_eq!(left, taken[last..], "{case}");
+        d.take_probes(&mut left);
+        assert!(left.len() <= MAX_PROBES, "{case}: handed over once");
     }
 }
