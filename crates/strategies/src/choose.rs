@@ -18,7 +18,7 @@ mod turns;
 pub use credits::Credits;
 pub use draws::Draws;
 pub use least::Ties;
-pub(crate) use least::{least, one_of_least, one_of_least_keyed};
+pub(crate) use least::{Least, least, one_of_least, one_of_least_keyed};
 pub(crate) use lengths::Lengths;
 pub(crate) use ranking::Ranking;
 pub use table::WeightTable;

@@ -6,10 +6,12 @@
 mod load;
 mod reports;
 mod samples;
+mod typical;
 
 pub(crate) use load::{Load, Rank};
 pub(crate) use reports::{MAX_AGE, fresh, fresh_until, live_estimate, max_age_ns};
 pub(crate) use samples::{FORGET, Window, forgotten_at, mean_of, ms};
+pub(crate) use typical::{Parts, Sums, Typical, part};
 
 use crate::backends::{Backend, Backends};
 use crate::choose::Key;
@@ -40,14 +42,21 @@ pub(crate) trait Measure: std::fmt::Debug + Clone + Send + 'static {
 /// is typical of the others.
 pub(crate) trait Sampled: std::fmt::Debug + Clone + Send + 'static {
     /// What is known of a backend.
-    type Sample: Copy;
+    type Sample: Copy + PartialEq + std::fmt::Debug + Send;
 
     /// What is known of it now; `None`: nothing usable.
     fn sample(&self, now: Time, backend: &Backend) -> Option<Self::Sample>;
 
-    /// What is typical of some, of whom at least one may be known.
-    fn typical(&self, now: Time, known: impl Iterator<Item = Self::Sample> + Clone)
-    -> Self::Sample;
+    /// What of a sample is averaged for what is typical.
+    fn parts(&self, epoch: u64, sample: Self::Sample) -> Parts;
+
+    /// Grows with time, if parts depend on it; seldom, since all are made anew then.
+    fn epoch(&self, _now: Time) -> u64 {
+        0
+    }
+
+    /// What is typical of some, of whom these are the sums; there may be none.
+    fn typical(&self, now: Time, known: &Sums) -> Self::Sample;
 
     /// The load of a backend of which this is known or assumed.
     fn load(&self, backend: &Backend, sample: Self::Sample) -> f64;
@@ -88,6 +97,11 @@ impl<T: Clone + Default> ById<T> {
     /// Makes room for every id given so far.
     pub(crate) fn make_room(&mut self, backends: &Backends) {
         self.0.resize(backends.ids_len(), T::default());
+    }
+
+    /// Everyone's state, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
     }
 
     /// Everyone's state.

@@ -8,7 +8,7 @@
 use super::least_sampled::LeastSampled;
 use super::min_response_time::UNKNOWN_MS;
 use crate::backends::{Backend, Backends};
-use crate::measure::{self, ById, FORGET, Sampled, ms};
+use crate::measure::{self, ById, FORGET, Parts, Sampled, Sums, ms, part};
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome};
@@ -67,7 +67,7 @@ struct Means {
 }
 
 /// What is known of a backend.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Sample {
     latency_ms: f64,
     service_ms: f64,
@@ -108,12 +108,16 @@ impl Sampled for C3 {
         })
     }
 
-    fn typical(&self, _now: Time, known: impl Iterator<Item = Sample> + Clone) -> Sample {
-        let latencies_ms = known.clone().map(|s| s.latency_ms);
-        let services_ms = known.map(|s| s.service_ms);
+    /// Latency and service time, ns.
+    fn parts(&self, _epoch: u64, sample: Sample) -> Parts {
+        [part(sample.latency_ms * 1e6), part(sample.service_ms * 1e6)]
+    }
+
+    fn typical(&self, _now: Time, known: &Sums) -> Sample {
+        let mean_ms = |i| known.mean(i).map_or(UNKNOWN_MS, |ns| ns / 1e6);
         Sample {
-            latency_ms: measure::mean_of(latencies_ms).unwrap_or(UNKNOWN_MS),
-            service_ms: measure::mean_of(services_ms).unwrap_or(UNKNOWN_MS),
+            latency_ms: mean_ms(0),
+            service_ms: mean_ms(1),
             active: 0.0,
         }
     }

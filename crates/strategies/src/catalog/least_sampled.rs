@@ -1,8 +1,8 @@
 //! The least of a measure that needs samples, with probation for those without one.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{Credits, Key as _, Ranking, Ties, least, one_of_least};
-use crate::measure::{Rank, Sampled};
+use crate::choose::{Credits, Key as _, Least, Ranking, Ties, least, one_of_least};
+use crate::measure::{Rank, Sampled, Typical};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
@@ -11,14 +11,15 @@ use std::cell::Cell;
 
 /// Picks the eligible backend of least load; one on probation first while it is idle. Ties random.
 ///
-/// While some busy backend has no sample yet, what is typical of the others is made anew at each pick,
-/// which takes O(n); its first answer, or its timeout, ends that.
+/// O(log n) and one step for each busy backend without a sample; O(n) only if several are best and such
+/// a one is among them.
 #[derive(Debug, Clone)]
 pub(super) struct LeastSampled<M: Sampled> {
     pub(super) measure: M,
     ranking: Ranking<Rank>,
+    typical: Typical<M::Sample>,
     /// Ranked ones that are busy without a sample.
-    waiting: usize,
+    waiting: Vec<BackendId>,
     credits: Credits,
 }
 
@@ -28,8 +29,17 @@ impl<M: Sampled> LeastSampled<M> {
         Self {
             measure,
             ranking: Ranking::above(few),
-            waiting: 0,
+            typical: Typical::above(few),
+            waiting: Vec::new(),
             credits: Credits::default(),
+        }
+    }
+
+    /// For [`Self::among`] alone: nobody but those drawn is ranked.
+    pub(super) fn of_drawn(measure: M, few: usize) -> Self {
+        Self {
+            ranking: Ranking::above(usize::MAX),
+            ..Self::new(measure, few)
         }
     }
 
@@ -42,7 +52,7 @@ impl<M: Sampled> LeastSampled<M> {
         }
     }
 
-    /// One of some, by their ranks. O(n) if any of them has to be taken as typical.
+    /// One of some, by their ranks.
     pub(super) fn among<'a>(
         &mut self,
         now: Time,
@@ -61,8 +71,8 @@ impl<M: Sampled> LeastSampled<M> {
         if least.key == Rank::FIRST || !somebody_waits.get() {
             return least.one(some, Ties::Random, credits, rng, rank);
         }
-        let known = backends.eligible().filter_map(|b| measure.sample(now, b));
-        let typical = measure.typical(now, known);
+        let known = self.typical.sums(measure, now, backends);
+        let typical = measure.typical(now, &known);
         one_of_least(some, Ties::Random, credits, rng, |b| {
             let sample = measure.sample(now, b).unwrap_or(typical);
             Rank::of_load(measure.load(b, sample))
@@ -71,17 +81,39 @@ impl<M: Sampled> LeastSampled<M> {
 
     fn rekey(&mut self, now: Time, id: BackendId, backends: &Backends) {
         let measure = &self.measure;
+        self.typical.changed(measure, now, id, backends);
         let keyed = |b: &Backend| (Self::own_rank(measure, now, b), measure.known_until(now, b));
         if let Some((before, after)) = self.ranking.rekey(backends, id, keyed) {
-            self.waiting += usize::from(after == Rank::LAST);
-            self.waiting -= usize::from(before == Rank::LAST);
+            match (before == Rank::LAST, after == Rank::LAST) {
+                (false, true) => self.waiting.push(id),
+                (true, false) => self.waiting.retain(|waiting| *waiting != id),
+                _ => {}
+            }
         }
     }
 
-    fn first_or_sampled(&mut self, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
-        let (rank, _) = self.ranking.least()?;
-        if rank > Rank::FIRST && self.waiting > 0 {
+    /// The least of those that are taken as typical; `None` if there is nobody.
+    fn least_of_waiting(&mut self, now: Time, backends: &Backends) -> Option<Least<Rank>> {
+        if self.waiting.is_empty() {
             return None;
+        }
+        let measure = &self.measure;
+        let known = self.typical.sums(measure, now, backends);
+        let typical = measure.typical(now, &known);
+        let eligible = self.waiting.iter().filter(|id| backends.is_eligible(**id));
+        let waiting = eligible.filter_map(|id| backends.get(*id));
+        least(waiting, |b| Rank::of_load(measure.load(b, typical)))
+    }
+
+    /// The best of all by the ranking; `None` if that alone cannot tell.
+    fn ranked(&mut self, now: Time, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
+        let ranked = self.ranking.least().map(|(rank, _)| rank);
+        if ranked != Some(Rank::FIRST)
+            && let Some(best) = self.least_of_waiting(now, backends)
+            && ranked.is_none_or(|rank| best.key <= rank)
+        {
+            let is_alone = best.count == 1 && ranked.is_none_or(|rank| best.key < rank);
+            return is_alone.then_some(best.first);
         }
         self.ranking
             .one_of_least(backends, Ties::Random, &mut self.credits, rng)
@@ -101,7 +133,7 @@ impl<M: Sampled> Strategy for LeastSampled<M> {
                 self.rekey(now, id, backends);
             }
             self.ranking.begin_pick(backends);
-            let picked = self.first_or_sampled(backends, rng);
+            let picked = self.ranked(now, backends, rng);
             self.ranking.end_pick();
             if picked.is_some() {
                 return picked;
@@ -133,11 +165,15 @@ impl<M: Sampled> Strategy for LeastSampled<M> {
     fn on_backends_changed(&mut self, now: Time, backends: &Backends) {
         self.measure.make_room(backends);
         let measure = &self.measure;
+        self.typical.rebuild(measure, now, backends);
         let rank = |b: &Backend| Self::own_rank(measure, now, b);
         let keyed = |b: &Backend| (rank(b), measure.known_until(now, b));
         self.ranking.rebuild(backends, keyed);
-        let is_kept = self.ranking.is_kept();
-        let waits = |b: &&Backend| is_kept && rank(b) == Rank::LAST;
-        self.waiting = backends.available().filter(waits).count();
+        self.waiting.clear();
+        if self.ranking.is_kept() {
+            let waits = |b: &&Backend| rank(b) == Rank::LAST;
+            let ids = backends.available().filter(waits).map(|b| b.id);
+            self.waiting.extend(ids);
+        }
     }
 }

@@ -7,7 +7,7 @@
 use super::least_of::LeastOf;
 use super::least_sampled::LeastSampled;
 use crate::backends::{Backend, Backends};
-use crate::measure::{self, ById, FORGET, Measure, Rank, Sampled, Window};
+use crate::measure::{self, ById, FORGET, Measure, Parts, Rank, Sampled, Sums, Window, part};
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome};
@@ -77,8 +77,13 @@ impl Sampled for OwnMeans {
         Some(mean_ns / 1e6)
     }
 
-    fn typical(&self, _now: Time, known: impl Iterator<Item = f64> + Clone) -> f64 {
-        measure::mean_of(known).unwrap_or(UNKNOWN_MS)
+    /// In ns.
+    fn parts(&self, _epoch: u64, mean_ms: f64) -> Parts {
+        [part(mean_ms * 1e6), 0]
+    }
+
+    fn typical(&self, _now: Time, known: &Sums) -> f64 {
+        known.mean(0).map_or(UNKNOWN_MS, |ns| ns / 1e6)
     }
 
     fn load(&self, _backend: &Backend, mean_ms: f64) -> f64 {

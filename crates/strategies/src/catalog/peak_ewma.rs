@@ -9,11 +9,17 @@
 use super::least_sampled::LeastSampled;
 use crate::backends::{Backend, Backends};
 use crate::choose::Draws;
-use crate::measure::{self, ById, Sampled, ms};
+use crate::measure::{ById, Parts, Sampled, Sums, ms, part};
 use crate::registry::{Context, Entry, Group, Kind, Parameter, Read, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
+
+/// Means are added up as of the beginning of an epoch. A fresh one counts e^16 times as much at its end,
+/// which leaves room for the sum of as many latencies of hours as there may be backends.
+const DECAYS_PER_EPOCH: f64 = 16.0;
+/// Units of a mean that is added up: 2^56.
+const UNITS_PER_MS: f64 = (1_u64 << 56) as f64;
 
 /// The parameter `decay`.
 pub(super) const DECAY: Parameter = Parameter {
@@ -130,6 +136,13 @@ struct Peaks {
     peaks: ById<Option<Peak>>,
 }
 
+impl Peaks {
+    /// Time since 0, in decays.
+    fn decays(&self, now: Time) -> f64 {
+        now.as_nanos() as f64 / self.decay_ns
+    }
+}
+
 impl Sampled for Peaks {
     /// Logarithm of the mean as of time 0. All fade alike, so the order does not depend on now.
     type Sample = f64;
@@ -139,11 +152,23 @@ impl Sampled for Peaks {
         Some(peak.log_at_zero)
     }
 
-    fn typical(&self, now: Time, known: impl Iterator<Item = f64> + Clone) -> f64 {
-        let elapsed = now.as_nanos() as f64 / self.decay_ns;
-        let means_ms = known.map(|log| libm::exp(log - elapsed));
-        let mean_ms = measure::mean_of(means_ms).unwrap_or(self.default_ms);
-        libm::log(mean_ms) + elapsed
+    /// What is left of the mean at the beginning of the epoch, in units that one faded for 38 decays
+    /// still fills.
+    fn parts(&self, epoch: u64, log: f64) -> Parts {
+        let since = log - DECAYS_PER_EPOCH * epoch as f64;
+        [part(libm::exp(since) * UNITS_PER_MS), 0]
+    }
+
+    fn epoch(&self, now: Time) -> u64 {
+        (self.decays(now) / DECAYS_PER_EPOCH) as u64
+    }
+
+    fn typical(&self, now: Time, known: &Sums) -> f64 {
+        let Some(units) = known.mean(0) else {
+            return libm::log(self.default_ms) + self.decays(now);
+        };
+        let mean_ms = units.max(1.0) / UNITS_PER_MS;
+        libm::log(mean_ms) + DECAYS_PER_EPOCH * self.epoch(now) as f64
     }
 
     fn load(&self, backend: &Backend, log: f64) -> f64 {
@@ -182,16 +207,14 @@ impl PeakEwma {
             peaks: ById::default(),
         };
         let choices = spec.integer("choices").unwrap_or(2) as usize;
-        // With draws, nobody but the drawn is ever looked at.
-        let few = if choices == 0 {
-            context.few
-        } else {
-            usize::MAX
-        };
         Self {
             choices,
             draws: Draws::default(),
-            least: LeastSampled::new(measure, few),
+            least: if choices == 0 {
+                LeastSampled::new(measure, context.few)
+            } else {
+                LeastSampled::of_drawn(measure, context.few)
+            },
         }
     }
 }

@@ -65,7 +65,14 @@ fn check(case: &Spec, n: u32, events: usize) {
 
 /// All cases whose cost could depend on the size of the pool.
 fn unkeyed() -> impl Iterator<Item = Spec> {
-    let more = ["peak-ewma:choices=0,decay=1ms", "c3:balancers=3"].map(spec);
+    let more = [
+        "peak-ewma:choices=0,decay=1ms",
+        "peak-ewma:decay=1ms",
+        "c3:balancers=3",
+        "c3:forget=100ms",
+        "min-response-time:forget=100ms",
+    ];
+    let more = more.map(spec);
     let all = cases().into_iter().chain(more);
     all.filter(|case| !case.entry().needs_key)
 }
