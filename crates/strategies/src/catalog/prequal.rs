@@ -5,6 +5,9 @@
 //! ignored: capacity shows in what is in flight. Cost O(pool). Source: Wydrowski et al. 2024 (async
 //! mode). The sinkhole rule is ours: a backend whose failures exceed a fifth ranks behind all others,
 //! else one that fails at once would look best.
+//!
+//! Not for long requests on ten backends or more, unless `q-rif=0`: see "Prequal and remembered latencies"
+//! in the crate's README.
 
 use crate::backends::Backends;
 use crate::choose::{self, Draws};
