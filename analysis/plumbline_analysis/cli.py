@@ -108,8 +108,11 @@ def _compare(options: argparse.Namespace) -> int:
     )
     for d in found:
         relative = _percent(d.ratio_to_baseline) if d.ratio_to_baseline else "baseline"
+        shares = f"{d.failed_a.share:.2%} and {d.failed_b.share:.2%} failed"
+        failed = f"  {shares}" if d.failed_a.failed or d.failed_b.failed else ""
+        failed += ": not compared" if d.failing else ""
         print(
-            f"{d.label:{width}}  {_value(d.mean_a)}  {_value(d.mean_b)}  {_percent(d.ratio)}  {relative}"
+            f"{d.label:{width}}  {_value(d.mean_a)}  {_value(d.mean_b)}  {_percent(d.ratio)}  {relative}{failed}"
         )
     print(
         "Not paired: recorded at different times, so a machine that drifted looks like a difference."
@@ -142,6 +145,9 @@ def _folder_json(d) -> dict:
         "label": d.label,
         "mean_ms_a": interval_json(d.mean_a),
         "mean_ms_b": interval_json(d.mean_b),
+        "failed_share_a": d.failed_a.share,
+        "failed_share_b": d.failed_b.share,
+        "failing": d.failing,
         "ratio": interval_json(d.ratio),
         "ratio_to_baseline": interval_json(d.ratio_to_baseline) if d.ratio_to_baseline else None,
     }

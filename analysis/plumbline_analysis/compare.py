@@ -4,7 +4,7 @@ Strategies are compared within blocks: the statistic is the log-ratio of a run t
 run of the same block. Student's t gives the interval, a sign-flip test the p value, Holm corrects
 for the number of strategies, and the baseline's second arm (A/A) shows what no difference looks
 like on this machine. A claim needs all of it: adjusted p below .05 and a difference beyond the
-A/A interval.
+A/A interval, between arms that failed alike (``failures``).
 
 When not to use: two folders from different times. ``compare_folders`` does what can be done there
 and says what it cannot know.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from .failures import Failures, least
 from .intervals import (
     ALPHA,
     CONFIDENCE,
@@ -32,6 +33,7 @@ from .load import AA_PREFIX, Results
 from .summarize import Arm, summarize
 
 COMPARED = ("mean_ms", "p50_ms", "p95_ms", "p99_ms")
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class Comparison:
     not_valid: tuple[str, ...] = ()
     """Why the result is not valid, by run."""
 
+    def failing(self, arm: Arm) -> bool:
+        """True when so many of its requests failed that its latencies are compared with nothing."""
+        best = least([other.failures for other in self.arms])
+        return arm.failures.too_many_beside(best)
+
     def mean(self, label: str) -> Difference | None:
         """The difference in mean latency, None where there is none to be had."""
         return self.differences.get((label, "mean_ms"))
@@ -105,8 +112,8 @@ class Comparison:
         return "faster" if size < 0 else "slower"
 
     def ranking(self) -> list[Arm]:
-        """Arms that may be ranked (no A/A, none flagged), the fastest mean first."""
-        fit = [a for a in self.arms if not a.aa and not a.flagged]
+        """Arms that may be ranked (no A/A, none flagged or failing), the fastest mean first."""
+        fit = [a for a in self.arms if not a.aa and not a.flagged and not self.failing(a)]
         fit = [a for a in fit if not math.isnan(a.interval("mean_ms").point)]
         return sorted(fit, key=lambda arm: arm.interval("mean_ms").point)
 
@@ -117,12 +124,14 @@ def compare(
     """Paired comparison of every arm with the baseline (default: the first strategy named)."""
     arms = summarize(results) if arms is None else arms
     baseline = baseline or results.baseline
-    by_label = {arm.label: arm for arm in arms}
+    best = least([arm.failures for arm in arms])
+    by_label = {arm.label: arm for arm in arms if not arm.failures.too_many_beside(best)}
     base = by_label.get(baseline)
     others = [arm for arm in arms if not arm.aa and arm.label != baseline]
     differences: dict[tuple[str, str], Difference] = {}
     for metric in COMPARED:
-        found = [_difference(arm, base, metric) for arm in others if base is not None]
+        fit = [arm for arm in others if base is not None and arm.label in by_label]
+        found = [_difference(arm, base, metric) for arm in fit]
         found = [d for d in found if d is not None]
         for difference, adjusted in zip(found, holm([d.p for d in found]), strict=True):
             differences[difference.label, metric] = _with_holm(difference, adjusted)
@@ -209,6 +218,13 @@ class FolderDifference:
     ratio_to_baseline: Interval | None
     """(B's strategy / B's baseline) over the same in A: what is left when the machine as a whole
     got faster or slower. None for the baseline itself."""
+    failed_a: Failures
+    failed_b: Failures
+
+    @property
+    def failing(self) -> bool:
+        """True when so many failed, or so unlike, that no latencies are compared."""
+        return _unlike(self.failed_a, self.failed_b)
 
 
 def compare_folders(a: Results, b: Results) -> tuple[list[FolderDifference], list[str]]:
@@ -224,19 +240,31 @@ def compare_folders(a: Results, b: Results) -> tuple[list[FolderDifference], lis
     found = []
     for label in [x for x in arms_a if x in arms_b]:
         one, two = arms_a[label], arms_b[label]
+        unlike = _unlike(one.failures, two.failures)
+        ratio = UNKNOWN if unlike else welch(_logs(one), _logs(two)).exp()
         to_base = None
         if base and label != base:
-            to_base = welch(_logs_to(one, arms_a[base]), _logs_to(two, arms_b[base])).exp()
+            base_one, base_two = arms_a[base], arms_b[base]
+            unlike = unlike or _unlike(base_one.failures, base_two.failures)
+            to_base = (
+                UNKNOWN if unlike else welch(_logs_to(one, base_one), _logs_to(two, base_two)).exp()
+            )
         found.append(
             FolderDifference(
                 label,
                 one.interval("mean_ms"),
                 two.interval("mean_ms"),
-                welch(_logs(one), _logs(two)).exp(),
+                ratio,
                 to_base,
+                one.failures,
+                two.failures,
             )
         )
     return found, differing_conditions(a.manifest, b.manifest)
+
+
+def _unlike(a: Failures, b: Failures) -> bool:
+    return a.too_many_beside(b) or b.too_many_beside(a)
 
 
 def _logs(arm: Arm) -> np.ndarray:

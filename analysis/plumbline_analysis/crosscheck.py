@@ -49,12 +49,19 @@ def disagreements(summary: dict, comparison: Comparison) -> list[str]:
         if their is None:
             found.append(f"{arm.label}: missing from summary.json")
             continue
+        found += _number(f"{arm.label} failed_share", arm.failures.share, their.get("failed_share"))
+        if comparison.failing(arm) != their.get("failing"):
+            found.append(
+                f"{arm.label} failing: {comparison.failing(arm)} here, not in summary.json"
+            )
         for metric in METRICS:
             found += _interval(f"{arm.label} {metric}", arm.interval(metric), their.get(metric))
         for metric in COMPARED:
             difference = comparison.differences.get((arm.label, metric))
-            if difference is not None:
-                other = their["against_baseline"][metric]
+            other = their["against_baseline"].get(metric)
+            if (difference is None) != (other is None) and not arm.aa:
+                found.append(f"{arm.label} {metric} against the baseline: on one side only")
+            elif difference is not None:
                 where = f"{arm.label} {metric} against the baseline"
                 found += _interval(f"{where}, ratio", difference.ratio, other["ratio"])
                 found += _number(f"{where}, p_holm", difference.p_holm, other["p_holm"])

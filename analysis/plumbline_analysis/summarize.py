@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from .failures import Failures
 from .intervals import Interval, student
 from .load import Results, is_aa
 from .rows import OUTCOMES
@@ -88,6 +89,11 @@ class Arm:
     def outcome_total(self, outcome: str) -> int:
         """Rows with this outcome over all runs."""
         return sum(run.outcomes[outcome] for run in self.runs)
+
+    @property
+    def failures(self) -> Failures:
+        """Requests after the warm-up that were not answered well, over all runs."""
+        return Failures(self.rows - self.outcome_total("ok"), self.rows)
 
     @property
     def rows(self) -> int:

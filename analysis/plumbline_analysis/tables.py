@@ -103,7 +103,9 @@ def _cells(arm: Arm, comparison: Comparison, ranking: list[Arm], workers: list[s
     if arm.flagged:
         return [rank, arm.label, "unstable", "-", "-", "-", "-", "-", "-", shown, bad]
     difference = comparison.floor if arm.aa else comparison.mean(arm.label)
-    if arm.label == comparison.baseline:
+    if comparison.failing(arm):
+        change = "failed: not ranked"
+    elif arm.label == comparison.baseline:
         change = "baseline"
     elif difference is None:
         change = "-"
@@ -124,6 +126,8 @@ def _arm(arm: Arm, comparison: Comparison) -> dict:
         "rank": ranking.index(arm) + 1 if arm in ranking else None,
         "runs": len(arm.runs),
         "unstable": arm.flagged,
+        "failed_share": arm.failures.share,
+        "failing": comparison.failing(arm),
         "late": arm.late,
         **{name: interval_json(arm.interval(name)) for name in METRICS},
         "shares": arm.shares(),

@@ -24,7 +24,7 @@ class Verdict:
     """True when the headline is a claim that passed every test."""
 
 
-def verdict(results: Results, comparison: Comparison) -> Verdict:  # noqa: PLR0911 (one return a case)
+def verdict(results: Results, comparison: Comparison) -> Verdict:
     """The sentence at the top of the report."""
     further = [
         f"{arm.label} was unstable ({_reasons(arm)}): it has no mean and no rank."
@@ -38,9 +38,24 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:  # noqa: PLR09
         and not arm.flagged
         and any(r.verdict.word == "inconclusive" for r in arm.runs)
     ]
+    failing = [arm for arm in comparison.arms if comparison.failing(arm)]
+    further += [
+        f"{arm.label} failed {failed_percent(arm)} of its requests, which no latency shows: it is not "
+        "ranked and nothing is claimed about it."
+        for arm in failing
+    ]
+    said = _headline(results, comparison, further)
+    if not failing:
+        return said
+    shown = _list([f"{arm.label} ({failed_percent(arm)})" for arm in failing])
+    headline = f"{said.headline}. Requests failed, so not ranked: {shown}"
+    return Verdict(headline, said.sure, said.further, said.claim)
+
+
+def _headline(results: Results, comparison: Comparison, further: list[str]) -> Verdict:  # noqa: PLR0911 (one return a case)
     ranking = comparison.ranking()
     if not ranking:
-        return Verdict("No strategy has a mean to show.", "", further, False)
+        return Verdict("No strategy can be ranked", "", further, False)
     first = ranking[0]
     if len(ranking) == 1:
         mean = first.interval("mean_ms")
@@ -49,7 +64,8 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:  # noqa: PLR09
     base_fit = any(arm.label == comparison.baseline for arm in ranking)
     if not base_fit:
         headline = f"{first.label} had the lowest mean latency, but the baseline {comparison.baseline} has none to compare with"
-        return Verdict(headline, "No claim: the baseline was unstable.", further, False)
+        why = "No claim: the baseline was unstable or failed too often."
+        return Verdict(headline, why, further, False)
     if comparison.not_valid:
         headline = "Not valid: nothing is claimed, run it again when the machine is quiet"
         why = f"{len(comparison.not_valid)} faults, the first: {comparison.not_valid[0]}."
@@ -85,6 +101,11 @@ def _baseline_first(comparison: Comparison, ranking, further: list[str]) -> Verd
     if slower:
         further.insert(0, f"Slower than it: {_list(slower)}.")
     return Verdict(headline, why_no_claim(nearest, comparison), further, False)
+
+
+def failed_percent(arm) -> str:
+    """Share of an arm's requests that were not answered well."""
+    return f"{arm.failures.share * 100:.2f} %"
 
 
 def how_sure(d: Difference, comparison: Comparison) -> str:

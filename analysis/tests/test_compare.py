@@ -20,18 +20,21 @@ class Known:
         self.labels, self.baseline, self.manifest = labels, labels[0], {}
 
 
-def run(label, block, mean_ms, word="stable"):
+def run(label, block, mean_ms, word="stable", failed=0):
     return Run(
-        f"b{block}-{label}", block, label, 100, 0,
-        {"ok": 100, "error": 0, "timeout": 0, "cancelled": 0, "never_sent": 0},
+        f"b{block}-{label}", block, label, 1000, 0,
+        {"ok": 1000 - failed, "error": failed, "timeout": 0, "cancelled": 0, "never_sent": 0},
         mean_ms, mean_ms, mean_ms, mean_ms, 400 / mean_ms, 100.0, {"a": 1.0}, 0.1, 0.2, 0.3, False, Verdict(word),
     )  # fmt: skip
 
 
-def compared(means: dict[str, list[float]], words=None):
-    words = words or {}
+def compared(means: dict[str, list[float]], words=None, failed=None):
+    words, failed = words or {}, failed or {}
     arms = [
-        Arm(k, [run(k, b, x, words.get(k, "stable")) for b, x in enumerate(v, 1)])
+        Arm(
+            k,
+            [run(k, b, x, words.get(k, "stable"), failed.get(k, 0)) for b, x in enumerate(v, 1)],
+        )
         for k, v in means.items()
     ]
     known = Known(
@@ -218,3 +221,36 @@ def test_a_result_that_is_not_valid_claims_nothing_and_says_so_first(make_folder
     assert all(comparison.claim(arm.label) == "" for arm in comparison.arms)
     said = verdict(results, comparison)
     assert said.headline.startswith("Not valid") and not said.claim
+
+
+FAST = [0.1 * v for v in BASE]
+
+
+@pytest.mark.parametrize("failed", [400, 11, 1])
+def test_an_arm_that_fails_fast_is_not_called_fast(failed):
+    known, c = compared({"rr": BASE, "x": FAST, "aa:rr": AA}, failed={"x": failed})
+    assert c.claim("x") == "" and c.mean("x") is None
+    assert [arm.label for arm in c.ranking()] == ["rr"]
+    said = verdict(known, c)
+    assert not said.claim
+    assert f"Requests failed, so not ranked: x ({failed / 10:.2f} %)" in said.headline
+
+
+def test_arms_that_fail_alike_and_rarely_are_compared():
+    _, c = compared({"rr": BASE, "x": FAST, "aa:rr": AA}, failed={"rr": 2, "x": 2, "aa:rr": 2})
+    assert c.claim("x") == "faster"
+
+
+def test_nothing_is_compared_with_a_baseline_that_fails():
+    known, c = compared({"rr": BASE, "x": FAST, "aa:rr": AA}, failed={"rr": 400, "aa:rr": 400})
+    assert c.claim("x") == "" and c.floor is None
+    assert [arm.label for arm in c.ranking()] == ["x"]
+    assert "rr (40.00 %)" in verdict(known, c).headline
+
+
+def test_folders_whose_failures_differ_are_not_compared(make_folder):
+    a = load(make_folder(Scenario(blocks=2), "a"))
+    b = load(make_folder(Scenario(blocks=2, error_share=0.2), "b"))
+    found, _ = compare_folders(a, b)
+    assert all(d.failing and not d.ratio.known and math.isnan(d.ratio.point) for d in found)
+    assert found[0].failed_b.share == pytest.approx(0.2, abs=0.05)

@@ -43,6 +43,8 @@ def written(folder):
     strategies = [
         {
             "label": arm.label,
+            "failed_share": arm.failures.share,
+            "failing": comparison.failing(arm),
             **{m: interval(arm.interval(m)) for m in ("mean_ms", "p50_ms", "p95_ms", "p99_ms")},
             **{m: interval(arm.interval(m)) for m in ("throughput_mi_per_ms", "completed_rps")},
             "against_baseline": {

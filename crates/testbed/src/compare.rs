@@ -1,7 +1,8 @@
 //! `compare A B`: what changed between two result folders, strategy by strategy.
 //!
 //! Two folders come from two times, so their runs are not paired: Welch's t on log means. What the
-//! machine as a whole did meanwhile is taken out by the ratio to each folder's own baseline. When
+//! machine as a whole did meanwhile is taken out by the ratio to each folder's own baseline. A strategy
+//! whose requests failed too often on one side (`figures::failures`) has shares of failures and no ratio. When
 //! not to use: to rank strategies; that is what one bench is for.
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use schema::manifest::Manifest;
 use serde::Serialize;
 
 use crate::figures::comparison::{Metric, log_means};
+use crate::figures::failures::Failures;
 use crate::figures::intervals::{Interval, mean, welch};
 use crate::figures::run::Run;
 use crate::folder::Folder;
@@ -23,6 +25,11 @@ struct Line {
     label: String,
     mean_ms_a: f64,
     mean_ms_b: f64,
+    /// Requests after the warm-up that failed, 0..1.
+    failed_share_a: f64,
+    failed_share_b: f64,
+    /// They failed too often, or not alike: no ratio.
+    failing: bool,
     /// B over A with 95 % bounds.
     ratio: Interval,
     /// (B over its baseline) over (A over its baseline); absent for the baseline.
@@ -61,8 +68,20 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
         let relative = line.ratio_to_baseline.map_or(String::new(), |r| {
             format!(", relative to the baseline {r:.4}")
         });
+        let failed = [line.failed_share_a, line.failed_share_b].map(|share| 100.0 * share);
+        let failed = match failed {
+            [a, b] if a + b > 0.0 => format!(", failed {a:.2} % -> {b:.2} %"),
+            _ => String::new(),
+        };
+        if line.failing {
+            println!(
+                "{}: not compared, since latencies of good answers alone would mislead{failed}",
+                line.label
+            );
+            continue;
+        }
         println!(
-            "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}",
+            "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}{failed}",
             line.label, line.mean_ms_a, line.mean_ms_b, line.ratio.point
         );
     }
@@ -89,10 +108,20 @@ fn stamp(manifest: &Manifest) -> String {
 }
 
 fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line> {
+    let failures = |label: &str| {
+        [runs_a, runs_b].map(|runs| {
+            let own: Vec<&Run> = runs.iter().filter(|r| r.label == label).collect();
+            Failures::of(&own)
+        })
+    };
+    let failing = |label: &str| {
+        let [a, b] = failures(label);
+        a.too_many_beside(b) || b.too_many_beside(a)
+    };
     let own = |runs: &'_ [Run], label: &str| -> Vec<f64> {
         let own: Vec<&Run> = runs.iter().filter(|r| r.label == label).collect();
         // An unstable run has no mean, so its strategy has none.
-        if own.iter().any(|r| r.flagged()) {
+        if own.iter().any(|r| r.flagged()) || failing(label) {
             return Vec::new();
         }
         log_means(&own, Metric::MeanMs)
@@ -108,10 +137,14 @@ fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line
         .map(|label| {
             let (logs_a, logs_b) = (own(runs_a, label), own(runs_b, label));
             let ratio = welch(&logs_a, &logs_b);
+            let [failures_a, failures_b] = failures(label);
             Line {
                 label: label.clone(),
                 mean_ms_a: mean(&means(&logs_a)),
                 mean_ms_b: mean(&means(&logs_b)),
+                failed_share_a: failures_a.share(),
+                failed_share_b: failures_b.share(),
+                failing: failing(label),
                 ratio_to_baseline: base
                     .filter(|_| baseline != Some(label))
                     .map(|base| (ratio.point - base).exp()),

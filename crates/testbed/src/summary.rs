@@ -135,13 +135,13 @@ impl Summary {
         }
     }
 
-    /// A strategy's mean over its runs of one metric; unknown for a flagged one.
+    /// A strategy's mean over its runs of one metric; unknown for a flagged or failing one.
     pub(crate) fn value(&self, reference: &Reference) -> Option<f64> {
         let strategy = self
             .comparison
             .strategies
             .iter()
-            .find(|s| s.label == reference.label)?;
+            .find(|s| s.label == reference.label && !s.failing)?;
         let point = strategy.metrics.get(reference.metric.as_str())?.point;
         point.is_finite().then_some(point)
     }

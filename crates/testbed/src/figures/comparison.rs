@@ -4,12 +4,13 @@
 //! run of the same block. Student's t gives the interval, a sign-flip test the p value, Holm
 //! corrects for the number of strategies, and the baseline's second arm (A/A) shows what no
 //! difference looks like here. A claim needs all of it: an adjusted p below .05 and a difference
-//! beyond the A/A interval.
+//! beyond the A/A interval, between arms that failed alike (`failures`).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::failures::{Failures, least};
 use super::intervals::{ALPHA, Interval, blocks_needed, holm, sign_flip, student};
 use super::run::{Outcome, Run};
 
@@ -95,9 +96,13 @@ pub(crate) struct Strategy {
     pub(crate) runs: usize,
     /// Some run was unstable: no mean, no rank.
     pub(crate) flagged: bool,
+    /// Requests after the warm-up that were not answered well, as a share, 0..1.
+    pub(crate) failed_share: f64,
+    /// They were too many, so its latencies are compared with nothing: no rank, no claim.
+    pub(crate) failing: bool,
     /// The generator was late in some run.
     pub(crate) late: bool,
-    /// 1 = smallest mean; absent for A/A and flagged arms.
+    /// 1 = smallest mean; absent for A/A, flagged and failing arms.
     pub(crate) rank: Option<usize>,
     /// Means over the runs.
     #[serde(flatten)]
@@ -106,7 +111,8 @@ pub(crate) struct Strategy {
     pub(crate) shares: BTreeMap<String, f64>,
     /// Rows after the warm-up by outcome, all runs.
     pub(crate) outcomes: BTreeMap<&'static str, usize>,
-    /// Against the baseline, by metric; empty for the baseline and flagged arms.
+    /// Against the baseline, by metric; empty for the baseline and where one of the two is flagged or
+    /// failing.
     pub(crate) against_baseline: BTreeMap<&'static str, Difference>,
     pub(crate) claim: Option<Claim>,
 }
@@ -136,13 +142,17 @@ impl Comparison {
             })
             .filter(|(_, own)| !own.is_empty())
             .collect();
+        let best = least(grouped.iter().map(|(_, own)| Failures::of(own)));
         let mut strategies: Vec<Strategy> = grouped
             .iter()
-            .map(|(label, own)| strategy(label, own))
+            .map(|(label, own)| strategy(label, own, best.unwrap_or_default()))
             .collect();
+        let base_fits = strategies
+            .iter()
+            .any(|s| s.label == baseline && s.comparable());
         if let Some((_, base)) = grouped.iter().find(|(label, _)| *label == baseline) {
             for ((label, own), strategy) in grouped.iter().zip(&mut strategies) {
-                if *label != baseline {
+                if *label != baseline && base_fits && strategy.comparable() {
                     strategy.against_baseline = differences(own, base);
                 }
             }
@@ -162,7 +172,14 @@ impl Comparison {
     }
 }
 
-fn strategy(label: &str, runs: &[&Run]) -> Strategy {
+impl Strategy {
+    /// Its latencies may stand beside those of others.
+    fn comparable(&self) -> bool {
+        !self.flagged && !self.failing
+    }
+}
+
+fn strategy(label: &str, runs: &[&Run], least_failures: Failures) -> Strategy {
     let flagged = runs.iter().any(|r| r.flagged());
     let interval = |metric: Metric| {
         let values: Vec<f64> = runs
@@ -180,12 +197,15 @@ fn strategy(label: &str, runs: &[&Run]) -> Strategy {
     for (name, share) in runs.iter().flat_map(|r| &r.shares) {
         *shares.entry(name.clone()).or_default() += share / runs.len() as f64;
     }
+    let failures = Failures::of(runs);
     let total = |o: Outcome| runs.iter().map(|r| r.count(o)).sum();
     Strategy {
         label: label.to_string(),
         aa: label.starts_with(AA_PREFIX),
         runs: runs.len(),
         flagged,
+        failed_share: failures.share(),
+        failing: failures.too_many_beside(least_failures),
         late: runs.iter().any(|r| r.late),
         rank: None,
         metrics: Metric::ALL.map(|m| (m.as_str(), interval(m))).into(),
@@ -197,9 +217,6 @@ fn strategy(label: &str, runs: &[&Run]) -> Strategy {
 }
 
 fn differences(own: &[&Run], base: &[&Run]) -> BTreeMap<&'static str, Difference> {
-    if own.iter().chain(base).any(|r| r.flagged()) {
-        return BTreeMap::new();
-    }
     let difference = |metric: Metric| {
         let mut pairs: Vec<(u32, f64)> = own
             .iter()
@@ -272,7 +289,7 @@ fn rank(strategies: &mut [Strategy]) {
     let mut fit: Vec<(f64, usize)> = strategies
         .iter()
         .enumerate()
-        .filter(|(_, s)| !s.aa && !s.flagged)
+        .filter(|(_, s)| !s.aa && s.comparable())
         .map(|(i, s)| (s.metrics[Metric::MeanMs.as_str()].point, i))
         .filter(|(mean, _)| mean.is_finite())
         .collect();

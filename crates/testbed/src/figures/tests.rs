@@ -123,3 +123,59 @@ fn a_strategy_with_an_unstable_run_has_no_mean_and_no_rank() {
     assert!(random.metrics["mean_ms"].point.is_nan());
     assert!(random.against_baseline.is_empty());
 }
+
+/// Seven blocks of a baseline at 100 ms with its A/A arm, and of `random` at 10 ms whose first
+/// `failed` measured requests of each run end at once with an error.
+fn fast_failing(failed: usize, baseline_failed: usize) -> Comparison {
+    let mut runs = Vec::new();
+    let mut add = |label: &str, block: u32, latency_ms: f64, failed: usize| {
+        let mut rows = rows(label, block, |_| latency_ms);
+        for row in &mut rows[200..200 + failed] {
+            row.error = "error:503".into();
+            row.latency_ms = Some(1.0);
+        }
+        runs.push(Run::summarize(&rows.iter().collect::<Vec<_>>(), 7450.0).expect("rows"));
+    };
+    for block in 1..=7_u32 {
+        let drift = 100.0 + f64::from(block);
+        let noise = if block % 2 == 0 { 1.004 } else { 0.997 };
+        add("round-robin", block, drift, baseline_failed);
+        add("aa:round-robin", block, drift * noise, baseline_failed);
+        add("random", block, drift / 10.0, failed);
+    }
+    Comparison::of(&runs, &["round-robin", "random"].map(String::from))
+}
+
+#[test]
+fn an_arm_that_fails_fast_is_not_called_fast() {
+    let fine = fast_failing(0, 0);
+    assert_eq!(fine.strategies[1].claim, Some(Claim::Faster));
+    assert_eq!(fine.strategies[1].rank, Some(1));
+    // One in a hundred and more; then far fewer, but none of the baseline's.
+    for failed in [400, 9, 1] {
+        let found = fast_failing(failed, 0);
+        let random = &found.strategies[1];
+        assert!(random.failing, "{failed}");
+        assert_eq!((random.claim, random.rank), (None, None), "{failed}");
+        assert!(random.against_baseline.is_empty(), "{failed}");
+        assert!((random.failed_share - failed as f64 / 800.0).abs() < 1e-12);
+        assert_eq!(found.strategies[0].rank, Some(1));
+    }
+}
+
+#[test]
+fn arms_that_fail_alike_and_rarely_are_compared() {
+    let found = fast_failing(2, 2);
+    assert!(found.strategies.iter().all(|s| !s.failing));
+    assert_eq!(found.strategies[1].claim, Some(Claim::Faster));
+}
+
+#[test]
+fn nothing_is_compared_with_a_baseline_that_fails() {
+    let found = fast_failing(0, 400);
+    assert!(found.strategies[0].failing && found.strategies[0].rank.is_none());
+    let random = &found.strategies[1];
+    assert!(!random.failing && random.claim.is_none());
+    assert!(random.against_baseline.is_empty());
+    assert_eq!(random.rank, Some(1));
+}

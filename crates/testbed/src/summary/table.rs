@@ -1,6 +1,7 @@
 //! The printed table.
 
 use crate::figures::comparison::{Claim, Metric, Strategy};
+use crate::figures::failures::MAX_FAILED_SHARE;
 use crate::figures::intervals::Interval;
 use crate::figures::run::Outcome;
 
@@ -8,6 +9,8 @@ use super::Summary;
 
 /// Blocks below which a comparison cannot be significant, whatever the difference.
 const LEAST_BLOCKS: usize = 6;
+/// Runs with failures that a note names; the rest is counted.
+const NAMED_RUNS: usize = 3;
 
 /// Everything a bench prints about its result.
 pub(super) fn render(summary: &Summary) -> String {
@@ -96,6 +99,7 @@ fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
 
 fn comparison_cells(summary: &Summary, strategy: &Strategy) -> [String; 4] {
     let verdict = match (strategy.aa, strategy.claim) {
+        _ if strategy.failing => return ["", "", "", &not_compared(strategy)].map(String::from),
         (true, _) => "A/A: the noise floor",
         (false, Some(Claim::Faster)) => "faster",
         (false, Some(Claim::Slower)) => "slower",
@@ -110,6 +114,10 @@ fn comparison_cells(summary: &Summary, strategy: &Strategy) -> [String; 4] {
         number(difference.p_holm, 3),
         verdict.to_string(),
     ]
+}
+
+fn not_compared(strategy: &Strategy) -> String {
+    format!("failed {:.2} %: not ranked", 100.0 * strategy.failed_share)
 }
 
 fn number(value: f64, digits: usize) -> String {
@@ -179,21 +187,13 @@ fn notes(summary: &Summary) -> Vec<String> {
             100.0 * late.worst_share
         ));
     }
-    for strategy in strategies {
-        let bad: Vec<String> = Outcome::ALL[1..]
-            .iter()
-            .filter_map(|o| {
-                let n = *strategy.outcomes.get(o.as_str())?;
-                (n > 0).then(|| format!("{n} {}", o.as_str()))
-            })
-            .collect();
-        if !bad.is_empty() {
-            notes.push(format!(
-                "{}: {} (not in the latencies)",
-                strategy.label,
-                bad.join(", ")
-            ));
-        }
+    notes.extend(strategies.iter().filter_map(|s| failures(summary, s)));
+    if strategies.iter().any(|s| s.failing) {
+        notes.push(format!(
+            "not ranked and not claimed about: more than {} % failed, or more than chance allows \
+             beside the strategy that failed least",
+            100.0 * MAX_FAILED_SHARE
+        ));
     }
     if !summary.not_valid.is_empty() {
         notes.push(format!(
@@ -213,6 +213,35 @@ fn notes(summary: &Summary) -> Vec<String> {
         notes.push("incomplete: only finished arms are counted".into());
     }
     notes
+}
+
+/// What failed under a strategy, how often, and in which runs.
+fn failures(summary: &Summary, strategy: &Strategy) -> Option<String> {
+    let bad: Vec<String> = Outcome::ALL[1..]
+        .iter()
+        .filter_map(|o| {
+            let n = *strategy.outcomes.get(o.as_str())?;
+            (n > 0).then(|| format!("{n} {}", o.as_str()))
+        })
+        .collect();
+    let own = summary.runs.iter().filter(|r| r.label == strategy.label);
+    let hit: Vec<&str> = own
+        .filter(|r| r.count(Outcome::Ok) < r.rows)
+        .map(|r| r.run_id.as_str())
+        .collect();
+    let more = match hit.len() {
+        n if n > NAMED_RUNS => format!(" and {} more", n - NAMED_RUNS),
+        _ => String::new(),
+    };
+    (!bad.is_empty()).then(|| {
+        format!(
+            "{}: {:.2} % of the requests failed, which no latency shows: {} (in {}{more})",
+            strategy.label,
+            100.0 * strategy.failed_share,
+            bad.join(", "),
+            hit[..hit.len().min(NAMED_RUNS)].join(", ")
+        )
+    })
 }
 
 fn lateness(summary: &Summary) -> Option<String> {
