@@ -106,7 +106,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "F")]
     pub(crate) event_log: Option<PathBuf>,
     /// Root seed of every draw.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Threads of the proxy; default: one per core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

@@ -60,7 +60,7 @@ pub(crate) struct Generate {
     #[arg(long, default_value_t = 200, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) runs: u32,
     /// Root of every random draw
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Arrival process, see below
     #[arg(long, default_value = "constant:10ms", value_name = "LAW")]

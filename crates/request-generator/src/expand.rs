@@ -1,9 +1,7 @@
 //! `expand`: the schedule of a workload as CSV.
 
-use std::fs;
 use std::io::{self, Write};
 
-use anyhow::Context;
 use schema::schedule;
 use schema::workload::Workload;
 
@@ -16,9 +14,11 @@ use crate::output;
 /// The findings of a bad workload; else a file that cannot be read or written.
 pub(crate) fn run(arguments: &Expand) -> anyhow::Result<()> {
     let source = arguments.workload.display().to_string();
-    let bytes = fs::read(&arguments.workload).with_context(|| format!("cannot read {source}"))?;
-    let text = schema::json::utf8(&source, &bytes)?;
-    let workload = Workload::parse(&source, text)?;
+    let text = input::read_text(&arguments.workload).map_err(|problem| *problem)?;
+    let workload = Workload::parse(&source, &text)?;
+    if let Some(out) = &arguments.out {
+        input::refuse_same(&arguments.workload, out, "--out").map_err(|problem| *problem)?;
+    }
     output::write(arguments.out.as_deref(), |out| csv(&workload, out))
 }
 

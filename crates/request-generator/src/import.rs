@@ -12,11 +12,6 @@ mod stamp;
 mod table;
 mod trace;
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
-
-use anyhow::Context;
 use schema::laws::sizes::{SizeLaw, TASK_SIZE_MI, noisy_mi, rounded_mi};
 use schema::problem::{Problem, Problems};
 use schema::rng::{Purpose, stream};
@@ -46,7 +41,10 @@ pub(crate) fn run(arguments: &Import) -> anyhow::Result<()> {
     check(arguments).map_err(|problem| *problem)?;
     let capacity = Capacity::new(&arguments.capacity).map_err(|problem| *problem)?;
     let source = arguments.trace.display().to_string();
-    let bytes = read(&arguments.trace, &source)?;
+    let bytes = input::read_up_to(&arguments.trace, MAX_TRACE_BYTES).map_err(|problem| *problem)?;
+    if let Some(out) = &arguments.out {
+        input::refuse_same(&arguments.trace, out, "--out").map_err(|problem| *problem)?;
+    }
     let text = if arguments.skip_bad_rows {
         String::from_utf8_lossy(&bytes)
     } else {
@@ -113,22 +111,6 @@ fn own_sizes(arguments: &Import, what: &str) -> Result<(), Box<Problem>> {
     }
     let next = "leave --sizes and --size-* out";
     Err(Problem::new("--sizes", "", what).next(next).into())
-}
-
-fn read(path: &Path, source: &str) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| format!("cannot read {source}"))?;
-    file.take(MAX_TRACE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {source}"))?;
-    if bytes.len() as u64 > MAX_TRACE_BYTES {
-        return Err(Problem::new("size", "", "file too large")
-            .in_source(source)
-            .allowed(format!("{MAX_TRACE_BYTES} bytes"))
-            .next("import a part of it, such as its first million lines")
-            .into());
-    }
-    Ok(bytes)
 }
 
 fn workload(

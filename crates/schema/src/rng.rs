@@ -96,6 +96,19 @@ pub fn shuffle<T>(rng: &mut dyn RngCore, items: &mut [T]) {
     }
 }
 
+/// A seed as a command line gives it.
+///
+/// # Errors
+/// Anything but a whole number of 64 bits, with the bound.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "not a seed (allowed: a whole number from 0 to {})",
+            u64::MAX
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Purpose, below, distinct_pair, exponential, normal, shuffle, stream, unit};

@@ -1,6 +1,5 @@
 //! One replay from its flags to its summary.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use schema::lateness;
 use schema::problem::{Problem, Problems};
 use schema::workload::Workload;
 use tokio::runtime::Handle;
@@ -36,8 +36,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 const ROW_BYTES: u64 = 400;
 /// Open files beside the connections of requests.
 const OTHER_FILES: usize = 64;
-/// Lateness that is always allowed at the 99th percentile.
-const LEAST_LAG_BOUND_NS: f64 = 1e6;
 /// Callers of a closed loop for each of its slots: one whose call is in flight, twenty that wait.
 const CALLERS_PER_SLOT: u32 = 21;
 /// Exit code of a run whose result is not valid.
@@ -87,8 +85,10 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
 
 fn read_requests(cli: &Cli, target: &Target) -> anyhow::Result<Requests> {
     let source = cli.workload.display().to_string();
-    let bytes = fs::read(&cli.workload).with_context(|| format!("cannot read {source}"))?;
-    let workload = Workload::parse(&source, schema::json::utf8(&source, &bytes)?)?;
+    let text = input::read_text(&cli.workload).map_err(|problem| *problem)?;
+    let workload = Workload::parse(&source, &text)?;
+    input::refuse_same(&cli.workload, &cli.out, "--out").map_err(|problem| *problem)?;
+    check_warmup(cli.warmup, workload.requests())?;
     let labels = Labels {
         run_id: cli.run_id.clone().unwrap_or_else(default_run_id),
         strategy: cli.strategy_label.clone(),
@@ -99,6 +99,16 @@ fn read_requests(cli: &Cli, target: &Target) -> anyhow::Result<Requests> {
     Ok(Requests::new(
         &source, workload, cli.speed, authority, labels,
     )?)
+}
+
+/// A run whose every request is warm-up has nothing left to count.
+fn check_warmup(warmup: usize, requests: u64) -> Result<(), Problem> {
+    if (warmup as u64) < requests {
+        return Ok(());
+    }
+    let what = format!("leaves none of the workload's {requests} requests");
+    Err(Problem::new("--warmup", warmup.to_string(), what)
+        .allowed(format!("0 to {}", requests.saturating_sub(1))))
 }
 
 fn default_run_id() -> String {
@@ -368,7 +378,7 @@ impl Sending {
 fn lag_bound_ns(cli: &Cli, requests: &Requests) -> u64 {
     match cli.lag_bound {
         Some(bound) => bound.as_nanos() as u64,
-        None => (0.1 * requests.mean_gap_ns()).max(LEAST_LAG_BOUND_NS) as u64,
+        None => lateness::bound_ns(requests.mean_gap_ns()) as u64,
     }
 }
 

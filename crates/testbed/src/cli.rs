@@ -49,8 +49,8 @@ pub(crate) enum Command {
     },
     /// Make summary and report of a result folder again
     Report {
-        /// Result folder [default: the newest below results/]
-        folder: Option<PathBuf>,
+        /// Result folder, or a rows file of `simulator` [default: the newest below results/]
+        results: Option<PathBuf>,
     },
     /// Compare two result folders, strategy by strategy
     Compare {
@@ -115,7 +115,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: Option<u32>,
     /// Root of block order, schedules and strategies' draws
-    #[arg(long, default_value_t = 42, value_name = "N")]
+    #[arg(long, default_value_t = 42, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Result folder [default: results/UTC-PRESET]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
@@ -164,7 +164,7 @@ pub(crate) struct TrainArgs {
     )]
     pub(crate) workload: PathBuf,
     /// Root of the simulation's draws
-    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "from")]
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "from", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Keep every tree instead of stopping early
     #[arg(long)]
@@ -180,7 +180,7 @@ pub(crate) struct SmokeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Root of all draws
-    #[arg(long, default_value_t = 42, value_name = "N")]
+    #[arg(long, default_value_t = 42, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Print the summary as JSON instead of the table
     #[arg(long)]

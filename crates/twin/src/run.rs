@@ -12,7 +12,6 @@ use schema::fault::Timeline;
 use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
 use schema::workload::Workload;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The verdict on a run of which one sign of two says unstable is sought by so many more runs, each so
@@ -93,9 +92,7 @@ pub fn workload_of(scenario: &Scenario) -> anyhow::Result<Option<Workload>> {
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {
-    let source = path.display().to_string();
-    let bytes = fs::read(path).with_context(|| format!("cannot read {source}"))?;
-    Ok(schema::json::utf8(&source, &bytes)?.to_string())
+    Ok(input::read_text(path).map_err(|problem| *problem)?)
 }
 
 fn simulate(plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {

@@ -152,7 +152,7 @@ pub(crate) struct SelftestArgs {
     #[arg(long, default_value = "ps", value_name = "ps|fcfs")]
     pub(crate) discipline: Discipline,
     /// Seed of sizes and arrivals
-    #[arg(long, default_value_t = 42)]
+    #[arg(long, default_value_t = 42, allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Print the result as JSON
     #[arg(long)]

@@ -101,9 +101,43 @@ fn a_bad_workload_names_its_place_and_a_missing_one_its_path() {
     fs::write(path, b"{\xff}").expect("written");
     assert!(refused(&["expand", path]).contains("not UTF-8"));
 
-    let output = generator(&["expand", "/no/such/workload.json"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("error: cannot read /no/such/workload.json: "));
+    for (file, what) in [
+        ("/no/such/workload.json", "cannot read it: "),
+        ("/dev/zero", "is too large (allowed: up to 268435456 bytes)"),
+    ] {
+        let text = refused(&["expand", file]);
+        assert!(
+            text.starts_with(&format!("error: {file}: {what}")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_file_that_is_read_is_never_the_one_that_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
+    let (quick, link) = (path("quick.json"), path("link.json"));
+    fs::copy(workloads().join("quick.json"), &quick).expect("copied");
+    std::os::unix::fs::symlink(&quick, &link).expect("linked");
+    let trace = path("trace.csv");
+    fs::write(&trace, "1,GET,/a\n2,GET,/b\n").expect("written");
+    let before = |name: &str| fs::read(name).expect("read");
+    let (quick_before, trace_before) = (before(&quick), before(&trace));
+    for arguments in [
+        vec!["expand", &quick, "--out", &quick],
+        vec!["expand", &quick, "--out", &link],
+        vec!["expand", &link, "--out", &quick],
+        vec!["import", "--format", "csv", &trace, "--out", &trace],
+    ] {
+        let text = refused(&arguments);
+        assert!(text.contains("--out: "), "{text}");
+        assert!(text.contains("is the file that is read"), "{text}");
+    }
+    assert_eq!(
+        (before(&quick), before(&trace)),
+        (quick_before, trace_before)
+    );
 }
 
 #[test]
@@ -347,13 +381,19 @@ fn what_cannot_be_read_or_written_says_so_with_its_path() {
     let quick = quick.to_str().expect("text");
     let azure = workloads().join("traces/azure-llm-2023-code.csv");
     let azure = azure.to_str().expect("text");
+    for arguments in [
+        &["expand", is_folder][..],
+        &["import", "--format", "csv", is_folder],
+        &["import", "--format", "csv", "/no/such/trace"],
+    ] {
+        let file = arguments.last().expect("a file");
+        let text = refused(arguments);
+        assert!(
+            text.starts_with(&format!("error: {file}: cannot read it: ")),
+            "{text}"
+        );
+    }
     let failures = [
-        (vec!["expand", is_folder], "cannot read"),
-        (vec!["import", "--format", "csv", is_folder], "cannot read"),
-        (
-            vec!["import", "--format", "csv", "/no/such/trace"],
-            "cannot read /no/such/trace: ",
-        ),
         (
             vec!["expand", quick, "--out", "/dev/full"],
             "cannot write /dev/full: No space left",

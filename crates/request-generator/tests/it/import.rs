@@ -244,7 +244,7 @@ fn a_trace_beyond_the_limits_is_refused_and_a_part_of_it_is_not() {
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
     assert!(
-        said.contains("huge.csv: size: file too large (allowed: 134217728 bytes)"),
+        said.contains("huge.csv: is too large (allowed: up to 134217728 bytes)"),
         "{said}"
     );
 }

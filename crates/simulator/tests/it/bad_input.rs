@@ -14,6 +14,7 @@ fn flags_out_of_bounds_are_refused_with_the_bound() {
         (vec!["--timeout", "30"], "no unit"),
         (vec!["--timeout", "0s"], "1ms to 1h"),
         (vec!["--warmup", "-1"], "--warmup"),
+        (vec!["--warmup", "2"], "allowed: 0 to 1"),
         (vec!["--max-in-flight", "0"], "1..=1000000"),
         (vec!["--run-id", "a b"], "A-Z a-z 0-9"),
         (vec!["--run-id", ""], "1 to 100 characters"),
@@ -89,10 +90,24 @@ fn a_bad_workload_names_its_place_and_a_missing_one_its_path() {
     );
     fs::remove_file(&file).expect("removed");
     let done = run.finish();
-    assert_eq!(done.code, Some(1));
-    assert!(
-        done.stderr.starts_with("error: cannot read "),
-        "{}",
-        done.stderr
-    );
+    assert_eq!(done.code, Some(2));
+    let missing = format!("error: {}: cannot read it: ", file.display());
+    assert!(done.stderr.starts_with(&missing), "{}", done.stderr);
+    std::os::unix::fs::symlink("/dev/zero", &file).expect("linked");
+    let done = run.finish();
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("is too large"), "{}", done.stderr);
+}
+
+#[test]
+fn the_workload_is_never_replaced_by_rows() {
+    let run = Run::new("http://127.0.0.1:1", 2, 1.0);
+    let file = run.folder.path().join("w.json");
+    let before = fs::read(&file).expect("written");
+    fs::hard_link(&file, run.out()).expect("linked");
+    let output = run.command().output().expect("the program starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.starts_with("error: --out: "), "{stderr}");
+    assert_eq!(fs::read(&file).expect("still there"), before);
 }

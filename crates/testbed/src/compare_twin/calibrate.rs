@@ -53,7 +53,7 @@ pub(super) async fn calibration(
 
 fn read(path: &Path) -> anyhow::Result<Calibration> {
     let source = path.display().to_string();
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {source}"))?;
+    let bytes = input::read(path).map_err(|problem| *problem)?;
     let refuse = |field: &str, value: String, what: String| {
         let problem = Problem::new(field, value, what).in_source(&source);
         Problems::from(problem.next("make one with `testbed compare-twin RESULTS --out DIR`"))

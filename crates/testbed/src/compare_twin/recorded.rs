@@ -31,7 +31,7 @@ impl Recorded {
         }
         let path = folder.path("workload.json");
         let source = path.display().to_string();
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {source}"))?;
+        let text = input::read_text(&path).map_err(|problem| *problem)?;
         let workload = Workload::parse(&source, &text)?;
         let chosen = |arm: &&Arm| {
             arm.state == ArmState::Done && (blocks.is_empty() || blocks.contains(&arm.block))

@@ -24,7 +24,13 @@ fn wrong_arguments_end_with_2_and_say_what_is_known() {
             "no comparison",
         ),
         (&["bench", "--workload", "bad.json"], "bad.json:3:"),
+        (
+            &["bench", "--workload", "none.json"],
+            "none.json: cannot read it",
+        ),
+        (&["bench", "--workload", "/dev/zero"], "is too large"),
         (&["bench", "--blocks", "0"], "1"),
+        (&["bench", "--seed", "-1"], "0 to 18446744073709551615"),
         (&["bench", "--burn-fraction", "1.5"], "allowed"),
         (&["bench", "--load", "-1"], "allowed"),
         (
@@ -66,9 +72,10 @@ fn a_folder_that_holds_no_result_is_named() {
     ] {
         let output = ground.testbed(arguments).output().expect("runs");
         let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains("nowhere/manifest.json"), "{text}");
     }
     let output = ground.testbed(&["report"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("run `testbed bench` first"));
 }
