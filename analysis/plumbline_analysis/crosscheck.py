@@ -76,6 +76,8 @@ def _run(ours: Run, theirs: dict) -> list[str]:
         found += _number(f"{ours.run_id} {name}", ours.outcomes[name], theirs["outcomes"].get(name))
     for name, share in ours.shares.items():
         found += _number(f"{ours.run_id} share of {name}", share, theirs["shares"].get(name, 0.0))
+    if ours.late != theirs["late"]:
+        found.append(f"{ours.run_id} late: {ours.late} here, not in summary.json")
     word = theirs["verdict"]["word"]
     if word != ours.verdict.word:
         found.append(f"{ours.run_id} stability: {ours.verdict.word} here, {word} in summary.json")

@@ -7,6 +7,7 @@ and named, so that half an arm never becomes a mean.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,7 @@ def load(path: Path | str) -> Results:
             str(path), "no such file or folder", next_step="name a result folder of `testbed bench`"
         )
     manifest = read_manifest(path / "manifest.json")
+    _check_digests(path / "rows.csv", manifest)
     rows = read_rows(path / "rows.csv")
     done = {arm["run_id"] for arm in manifest["arms"] if arm["state"] == "done"}
     counts = rows["run_id"].isin(done)
@@ -118,6 +120,45 @@ def read_manifest(path: Path) -> dict:
             if name not in arm:
                 raise Problem(str(path), "is missing", field=f"arms[{place}].{name}")
     return manifest
+
+
+def _check_digests(path: Path, manifest: dict) -> None:
+    """The rows of every finished arm are those that were recorded.
+
+    An arm's digest is of its part of the file: the header and its own lines, in their order. A folder
+    whose manifest has no digests, such as one of computed rows, has nothing to be checked against.
+    """
+    wanted = {
+        arm["run_id"]: arm["rows_sha256"]
+        for arm in manifest["arms"]
+        if arm["state"] == "done" and arm.get("rows_sha256")
+    }
+    if not wanted or not path.is_file():
+        return
+    found: dict[bytes, list] = {}
+    with path.open("rb") as lines:
+        header = next(lines, b"")
+        for line in lines:
+            if not line.endswith(b"\n"):
+                break
+            own = found.setdefault(line.partition(b",")[0], [hashlib.sha256(header), 0])
+            own[0].update(line)
+            own[1] += 1
+    counts = {arm["run_id"]: arm.get("rows") for arm in manifest["arms"]}
+    for run_id, digest in wanted.items():
+        hashed, rows = found.get(run_id.encode(), [hashlib.sha256(header), 0])
+        if hashed.hexdigest() == digest:
+            continue
+        cut = counts[run_id] is not None and counts[run_id] != rows
+        raise Problem(
+            str(path),
+            f"{rows} rows of {counts[run_id]}"
+            if cut
+            else "rows have changed since they were recorded",
+            field=run_id,
+            next_step="bring the recorded file back; changed rows can be judged by themselves, "
+            "outside the folder: summarize FILE.csv",
+        )
 
 
 def _check_counts(path: Path, manifest: dict, rows: pd.DataFrame) -> None:

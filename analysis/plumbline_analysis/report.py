@@ -134,8 +134,8 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
         shown = ", ".join(f"{label} {count}" for label, count in late.items())
         runs = sum(len(arm.runs) for arm in comparison.arms)
         notices.append(
-            f"The generator was late in {sum(late.values())} of {runs} runs ({shown}): p99 above "
-            "max(1 ms, a tenth of the mean gap). Read small differences with care."
+            f"The generator was late in {sum(late.values())} of {runs} runs ({shown}): p99 after "
+            "the warm-up above max(1 ms, a tenth of the mean gap), or a request that could not be sent. Read small differences with care."
         )
     bad = {arm.label: arm.rows - arm.outcome_total("ok") for arm in comparison.arms}
     bad = {label: count for label, count in bad.items() if count}

@@ -57,10 +57,13 @@ COLUMNS = [
 ]
 
 TEXT = {"run_id", "strategy", "api_id", "method", "url", "error", "container"}
-REQUIRED_TEXT = {"run_id", "strategy", "method", "url"}
+REQUIRED_TEXT = {"run_id", "method", "url"}
 REQUIRED_NUMBERS = {"seq", "task_size_mi", "intended_ns"}
 INTEGERS = {"block", "seq", "intended_ns", "sent_ns", "first_byte_ns", "done_ns", "status"}
 NUMBERS = set(COLUMNS) - TEXT - {"warmup"}
+
+UNLABELLED = "unlabelled"
+"""Strategy of a run in which no answer said under which one it was."""
 
 OUTCOMES = ("ok", "error", "timeout", "cancelled", "never_sent")
 _ERROR = re.compile(r"error:.+|timeout|cancelled|never_sent:.+")
@@ -93,7 +96,9 @@ def read_rows(path: Path | str) -> pd.DataFrame:
         frame = pd.DataFrame({name: pd.Series(dtype="object") for name in COLUMNS})
         return frame.assign(outcome=pd.Series(dtype="object"), line=pd.Series(dtype="int64"))
     frame = pd.concat(chunks, ignore_index=True)
-    for name in ("run_id", "strategy", "api_id", "method", "url", "container", "outcome"):
+    frame["run_id"] = frame["run_id"].astype("category")
+    frame["strategy"] = _labels(path, frame)
+    for name in ("strategy", "api_id", "method", "url", "container", "outcome"):
         frame[name] = frame[name].astype("category")
     _refuse_repeats(path, frame)
     return frame
@@ -280,6 +285,29 @@ def _check_consistency(path: Path, frame: pd.DataFrame) -> None:
         if bad.any():
             row = frame.iloc[int(np.argmax(bad))]
             raise Problem(f"{path}:{row['line']}", what, field=field, value=f"{row[field]:.15g}")
+
+
+def _labels(path: Path, frame: pd.DataFrame) -> pd.Series:
+    """The strategy of each row: a run has one, and rows that were never answered do not say which.
+
+    A replay without ``--strategy-label`` learns the strategy from the answers.
+    """
+    named = frame[frame["strategy"] != ""]
+    labels = named.groupby("run_id", sort=False, observed=True)["strategy"].agg(
+        ["first", "nunique"]
+    )
+    for run_id in labels.index[labels["nunique"] > 1]:
+        own = named[named["run_id"] == run_id]
+        row = own[own["strategy"] != labels.loc[run_id, "first"]].iloc[0]
+        raise Problem(
+            f"{path}:{row['line']}",
+            f"the run {run_id} began under {labels.loc[run_id, 'first']}",
+            field="strategy",
+            value=row["strategy"],
+            next_step="a run has one strategy; record them apart",
+        )
+    names = labels["first"].to_dict()
+    return frame["run_id"].map(lambda run_id: names.get(run_id, UNLABELLED)).astype("category")
 
 
 def _refuse_repeats(path: Path, frame: pd.DataFrame) -> None:

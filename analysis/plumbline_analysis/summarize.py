@@ -22,6 +22,8 @@ from .stability import Verdict, judge
 
 LATE_FLOOR_MS = 1.0
 LATE_GAP_SHARE = 0.1
+HELD_BACK = ("never_sent:interrupted", "never_sent:aborted")
+"""Column ``error`` of rows that were held back because the run was stopped: they are not failures."""
 METRICS = ("mean_ms", "p50_ms", "p95_ms", "p99_ms", "throughput_mi_per_ms", "completed_rps")
 
 
@@ -49,8 +51,11 @@ class Run:
     lateness_p99_ms: float
     lateness_max_ms: float
     late: bool
-    """The generator was later than max(1 ms, a tenth of the mean gap) at its 99th percentile."""
+    """The generator was later than max(1 ms, a tenth of the mean gap) at its 99th percentile after the
+    warm-up, or some request, warm-up included, could not be sent."""
     verdict: Verdict
+    held_back: int = 0
+    """Rows after the warm-up that were not sent because the run was stopped."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,8 @@ class Arm:
     @property
     def failures(self) -> Failures:
         """Requests after the warm-up that were not answered well, over all runs."""
-        return Failures(self.rows - self.outcome_total("ok"), self.rows)
+        tried = self.rows - sum(run.held_back for run in self.runs)
+        return Failures(tried - self.outcome_total("ok"), tried)
 
     @property
     def rows(self) -> int:
@@ -152,8 +158,10 @@ def summarize_run(
         lateness_p50_ms=float(late_p50),
         lateness_p99_ms=float(late_p99),
         lateness_max_ms=float(lateness.max()) if len(lateness) else math.nan,
-        late=bool(late_p99 > lateness_bound_ms(rows)),
+        late=bool(late_p99 > lateness_bound_ms(rows))
+        or bool(((rows["outcome"] == "never_sent") & ~rows["error"].isin(HELD_BACK)).any()),
         verdict=judge(rows, mips_per_core),
+        held_back=int(measured["error"].isin(HELD_BACK).sum()),
     )
 
 

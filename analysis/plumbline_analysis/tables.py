@@ -85,6 +85,10 @@ def as_text(results: Results, comparison: Comparison) -> str:
     said = verdict(results, comparison)
     stamp = "emulated: " if results.manifest.get("burn", {}).get("emulated") else ""
     tail = [f"{stamp}{said.headline}.", said.sure, *said.further]
+    if not results.manifest:
+        tail.append(
+            "Rows without a manifest: whether they are whole, and on what they were recorded, is not known."
+        )
     if results.manifest and not results.manifest["complete"]:
         tail.append("The bench is incomplete: only finished runs are counted.")
     return "\n".join([table, "", *[text for text in tail if text]])

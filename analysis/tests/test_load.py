@@ -1,3 +1,6 @@
+import hashlib
+import json
+
 import pytest
 
 from plumbline_analysis import Problem, load
@@ -30,6 +33,29 @@ def test_a_done_arm_must_have_all_of_its_rows(make_folder):
     text = (path / "rows.csv").read_text().splitlines(keepends=True)
     (path / "rows.csv").write_text("".join(text[:-1]))
     with pytest.raises(Problem, match="b02-a3: 19 rows, the manifest says 20"):
+        load(path)
+
+
+def digests(path):
+    """The manifest as the testbed writes it: each arm's digest is of the header and its own lines."""
+    header, *lines = (path / "rows.csv").read_text().splitlines(keepends=True)
+    manifest = json.loads((path / "manifest.json").read_text())
+    for arm in manifest["arms"]:
+        own = header + "".join(x for x in lines if x.startswith(arm["run_id"] + ","))
+        arm["rows_sha256"] = hashlib.sha256(own.encode()).hexdigest()
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+def test_recorded_rows_are_read_and_changed_ones_refused(make_folder):
+    path = digests(make_folder(SMALL))
+    assert len(load(path).rows) == 2 * 3 * 20
+    text = (path / "rows.csv").read_text()
+    (path / "rows.csv").write_text(text.replace(",GET,", ",PUT,", 1))
+    with pytest.raises(Problem, match=r"b\d\d-a\d: rows have changed since they were recorded"):
+        load(path)
+    (path / "rows.csv").write_text(text[:-30])
+    with pytest.raises(Problem, match="b02-a3: 19 rows of 20"):
         load(path)
 
 

@@ -100,6 +100,21 @@ def test_every_outcome_is_read(write_rows):
     assert rows["outcome"].tolist() == ["ok", "error", "timeout", "cancelled", "never_sent"]
 
 
+def test_rows_that_were_never_answered_belong_to_the_strategy_of_their_run(write_rows):
+    nothing = {"strategy": "", "status": "", "done_ns": "", "latency_ms": "", "container": ""}
+    lost = line(seq=0, error="never_sent:interrupted", sent_ns="", **nothing)
+    rows = read_rows(write_rows([lost, line(seq=1)]))
+    assert rows["strategy"].tolist() == ["round-robin", "round-robin"]
+    rows = read_rows(write_rows([lost]))
+    assert rows["strategy"].tolist() == ["unlabelled"]
+
+
+def test_a_run_of_two_strategies_is_refused(write_rows):
+    path = write_rows([line(seq=0), line(seq=1, strategy="random")])
+    with pytest.raises(Problem, match=r"rows\.csv:3: strategy: random: the run b01-a1 began under"):
+        read_rows(path)
+
+
 def test_another_header_is_refused_by_name(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(rows_text([]).replace("latency_ms", "latency_us", 1))

@@ -14,6 +14,16 @@ def run_of(write_rows, lines):
     return summarize_run("b01-a1", read_rows(write_rows(lines)))
 
 
+def test_a_request_that_could_not_be_sent_makes_a_run_late_and_a_stopped_run_does_not(write_rows):
+    nothing = {"sent_ns": "", "status": "", "done_ns": "", "latency_ms": "", "container": ""}
+
+    def late(why):
+        lost = line(seq=1, error=f"never_sent:{why}", warmup="true", **nothing)
+        return summarize_run("b01-a1", read_rows(write_rows([line(seq=0), lost]))).late
+
+    assert late("max_in_flight") and not late("interrupted")
+
+
 def test_mean_and_percentiles_of_a_hundred_known_latencies(write_rows):
     # 1..101 ms in a scrambled order: mean and median 51, quantile q lies exactly at 1 + 100 q.
     order = np.random.default_rng(0).permutation(101)

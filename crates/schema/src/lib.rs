@@ -11,6 +11,7 @@ pub mod event;
 pub mod fault;
 pub mod headers;
 pub mod json;
+pub mod lateness;
 pub mod laws;
 pub mod load_report;
 pub mod manifest;

@@ -102,13 +102,14 @@ fn read_requests(cli: &Cli, target: &Target) -> anyhow::Result<Requests> {
 }
 
 /// A run whose every request is warm-up has nothing left to count.
-fn check_warmup(warmup: usize, requests: u64) -> Result<(), Problem> {
+fn check_warmup(warmup: usize, requests: u64) -> Result<(), Problems> {
     if (warmup as u64) < requests {
         return Ok(());
     }
     let what = format!("leaves none of the workload's {requests} requests");
     Err(Problem::new("--warmup", warmup.to_string(), what)
-        .allowed(format!("0 to {}", requests.saturating_sub(1))))
+        .allowed(format!("0 to {}", requests.saturating_sub(1)))
+        .into())
 }
 
 fn default_run_id() -> String {

@@ -76,9 +76,6 @@ pub(crate) struct Replay<'a> {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ReplaySummary {
     pub(crate) never_sent: u64,
-    pub(crate) lateness_p50_us: Option<f64>,
-    pub(crate) lateness_p99_us: Option<f64>,
-    pub(crate) generator_saturated: bool,
     pub(crate) interrupted: bool,
     pub(crate) aborted: Option<String>,
     pub(crate) started_unix_ns: u64,

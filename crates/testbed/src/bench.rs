@@ -7,11 +7,10 @@
 mod arm;
 mod prepare;
 mod reconcile;
-mod resume;
+pub(crate) mod resume;
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use schema::manifest::{ArmState, Manifest};
 
@@ -207,6 +206,8 @@ impl Bench {
             self.folder.assemble_rows(&self.manifest)?;
         }
         let rows = self.folder.read_rows(&self.manifest)?;
+        // A report of the arms there were before would stand beside the new summary.
+        self.folder.drop_report()?;
         let summary = Summary::of(&self.manifest, &rows);
         self.folder.write_json("summary.json", &summary)?;
         Ok(summary)
@@ -274,7 +275,7 @@ fn progress_bar(arms: u64) -> ProgressBar {
 
 /// Reads a file that the user named.
 fn read_input(path: &std::path::Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    Ok(input::read_text(path).map_err(|problem| *problem)?)
 }
 
 #[cfg(test)]

@@ -4,22 +4,31 @@
 //! While a bench runs, `parts/` holds one rows file per arm and a marker written last; an arm with
 //! a marker whose digest fits is finished, everything else runs again after an interruption.
 
+mod lock;
+mod rows;
+
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use schema::manifest::{Arm, ArmState, Manifest};
+use schema::problem::{Problem, Problems};
 use schema::row::{self, Row};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use self::lock::Lock;
+pub(crate) use self::rows::read_rows;
 use crate::plan::order::stem;
 
 /// A result folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     root: PathBuf,
+    /// Held by who fills the folder, until the last copy of this value is gone.
+    lock: Option<Arc<Lock>>,
 }
 
 /// Written when an arm is finished, after its rows are safe.
@@ -30,28 +39,59 @@ pub(crate) struct DoneMarker {
 }
 
 impl Folder {
-    /// Makes the folder with what a running bench needs; it must not hold a bench yet.
+    /// Makes the folder with what a running bench needs and takes it; it must not hold a bench yet.
     pub(crate) fn create(root: &Path) -> anyhow::Result<Self> {
-        if root.join("manifest.json").exists() {
-            bail!(
-                "{}: holds a result already; name another folder or resume it with --resume",
-                root.display()
-            );
-        }
-        let folder = Self {
+        let vacant = || -> Result<(), Problems> {
+            if !root.join("manifest.json").exists() {
+                return Ok(());
+            }
+            let problem = Problem::new("", "", "holds a result already");
+            Err(problem
+                .in_source(root.display().to_string())
+                .next("name another folder or resume it with --resume")
+                .into())
+        };
+        vacant()?;
+        let mut folder = Self {
             root: root.to_path_buf(),
+            lock: None,
         };
         folder.make_working_folders()?;
+        folder.lock = Some(Arc::new(lock::take(root)?));
+        // Another bench may have come and gone between the two.
+        vacant()?;
         Ok(folder)
     }
 
-    /// Opens a folder that holds a result.
+    /// Opens a folder that holds a result, to read it.
     pub(crate) fn open(root: &Path) -> anyhow::Result<(Self, Manifest)> {
         let folder = Self {
             root: root.to_path_buf(),
+            lock: None,
         };
         let manifest = folder.read_manifest()?;
         Ok((folder, manifest))
+    }
+
+    /// Opens a folder that holds an unfinished result, to go on filling it.
+    pub(crate) fn resume(root: &Path) -> anyhow::Result<(Self, Manifest)> {
+        let (mut folder, manifest) = Self::open(root)?;
+        if manifest.complete {
+            let problem = Problem::new("", "", "complete already");
+            return Err(problem
+                .in_source(root.display().to_string())
+                .next("`testbed report` makes its report again")
+                .into());
+        }
+        folder.make_working_folders()?;
+        folder.lock = Some(Arc::new(lock::take(root)?));
+        let manifest = folder.read_manifest()?;
+        Ok((folder, manifest))
+    }
+
+    /// Who fills the folder at this moment, if anybody does.
+    pub(crate) fn holder(&self) -> Option<String> {
+        lock::holder(&self.root)
     }
 
     /// Makes `parts`, `events`, `logs`, `schedules`, `models` where they are missing.
@@ -154,35 +194,38 @@ impl Folder {
 
     fn read_manifest(&self) -> anyhow::Result<Manifest> {
         let path = self.path("manifest.json");
-        let text = fs::read_to_string(&path).with_context(|| {
-            format!(
-                "cannot read {}; name a result folder of `testbed bench`",
-                path.display()
-            )
+        let text = input::read_text(&path)
+            .map_err(|problem| problem.next("name a result folder of `testbed bench`"))?;
+        let source = path.display().to_string();
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|error| {
+            Problem::new("", "", format!("not a manifest: {error}")).in_source(&source)
         })?;
-        let manifest: Manifest = serde_json::from_str(&text)
-            .with_context(|| format!("{}: not a manifest", path.display()))?;
         if manifest.schema != schema::manifest::SCHEMA {
-            bail!(
-                "{}: schema: {}: unknown version (allowed: {})",
-                path.display(),
-                manifest.schema,
-                schema::manifest::SCHEMA
-            );
+            return Err(Problem::new("schema", &manifest.schema, "unknown version")
+                .in_source(source)
+                .allowed(schema::manifest::SCHEMA)
+                .into());
         }
         Ok(manifest)
     }
 
     /// Rows of the finished arms.
+    ///
+    /// # Errors
+    /// Damage, and rows that are not those that were recorded.
     pub(crate) fn read_rows(&self, manifest: &Manifest) -> anyhow::Result<Vec<Row>> {
-        let path = self.path("rows.csv");
-        let done = |row: &Row| {
-            manifest
-                .arms
-                .iter()
-                .any(|a| a.run_id == row.run_id && a.state == ArmState::Done)
-        };
-        Ok(read_rows(&path)?.into_iter().filter(done).collect())
+        rows::read_recorded(&self.path("rows.csv"), manifest)
+    }
+
+    /// Removes a report of what the folder held before.
+    pub(crate) fn drop_report(&self) -> anyhow::Result<()> {
+        let path = self.path("report.html");
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Bytes free on the folder's file system.
@@ -191,20 +234,6 @@ impl Folder {
             .with_context(|| format!("cannot look at the disk of {}", self.root.display()))?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
-}
-
-/// Reads rows; one unterminated last line is dropped, any other damage is an error with its line.
-pub(crate) fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
-    let mut text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let whole = text
-        .iter()
-        .rposition(|&b| b == b'\n')
-        .map_or(0, |at| at + 1);
-    text.truncate(whole);
-    csv::Reader::from_reader(text.as_slice())
-        .deserialize()
-        .collect::<Result<Vec<Row>, csv::Error>>()
-        .with_context(|| format!("{}: not a rows file", path.display()))
 }
 
 fn count_rows(path: &Path) -> anyhow::Result<u64> {
@@ -230,7 +259,12 @@ pub(crate) fn digest_file(path: &Path) -> io::Result<String> {
             n => hash.update(&chunk[..n]),
         }
     }
-    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+/// Lower-case digits, two for each byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Replaces `path` by a file with these bytes.
@@ -259,22 +293,17 @@ fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) ->
 
 /// The newest result folder below `results`, by the UTC stamp its name starts with.
 pub(crate) fn newest(results: &Path) -> anyhow::Result<PathBuf> {
-    let entries = fs::read_dir(results).with_context(|| {
-        format!(
-            "no results in {}; run `testbed bench` first or name a folder",
-            results.display()
-        )
-    })?;
-    entries
+    let none = || {
+        Problem::new("", "", "no results")
+            .in_source(results.display().to_string())
+            .next("run `testbed bench` first or name a folder")
+    };
+    let entries = fs::read_dir(results).map_err(|_| none())?;
+    let newest = entries
         .filter_map(|e| Some(e.ok()?.path()))
         .filter(|p| p.join("manifest.json").is_file())
-        .max()
-        .with_context(|| {
-            format!(
-                "no results in {}; run `testbed bench` first or name a folder",
-                results.display()
-            )
-        })
+        .max();
+    Ok(newest.ok_or_else(none)?)
 }
 
 #[cfg(test)]

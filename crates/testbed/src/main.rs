@@ -66,7 +66,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
             Command::Up(arguments) => up::run(&arguments).await,
             Command::Down => up::down().await.map(|()| 0),
             Command::Doctor { json } => doctor::run(json).await,
-            Command::Report { folder } => report::run(folder.as_deref()).map(|()| 0),
+            Command::Report { results } => report::run(results.as_deref()),
             Command::Compare { a, b, json } => compare::run(&a, &b, json).map(|()| 0),
             Command::Train(arguments) => train::run(&arguments),
             Command::CompareTwin(arguments) => compare_twin::run(&arguments).await,

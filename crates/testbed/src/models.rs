@@ -75,7 +75,7 @@ fn named_after(path: &Path) -> ModelFile {
     }
 }
 
-fn in_folder(folder: &Path) -> anyhow::Result<Vec<ModelFile>> {
+pub(crate) fn in_folder(folder: &Path) -> anyhow::Result<Vec<ModelFile>> {
     let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     let mut found = Vec::new();
     for entry in entries {

@@ -14,20 +14,44 @@ const PACKAGE: &str = "plumbline_analysis";
 /// Overrides which Python runs the analysis package.
 const PYTHON_VARIABLE: &str = "PLUMBLINE_PYTHON";
 
-/// Makes `summary.json` and `report.html` of a folder again and prints the table.
-pub(crate) fn run(folder: Option<&Path>) -> anyhow::Result<()> {
-    let root = match folder {
+/// Makes `summary.json` and `report.html` of a folder again and prints the table; of a lone rows file
+/// it prints what can be said.
+pub(crate) fn run(results: Option<&Path>) -> anyhow::Result<u8> {
+    let root = match results {
+        Some(file) if file.is_file() => return lone(file),
         Some(folder) => folder.to_path_buf(),
         None => newest(Path::new("results"))?,
     };
     let (folder, manifest) = Folder::open(&root)?;
+    if let Some(holder) = folder.holder() {
+        eprintln!(
+            "{}: still being filled by {holder}; this is what is finished so far",
+            root.display()
+        );
+    }
     let rows = folder.read_rows(&manifest)?;
     let summary = Summary::of(&manifest, &rows);
     folder.write_json("summary.json", &summary)?;
     print!("{}", summary.text());
     let report = make(&root)?;
     println!("\nreport: {}", report.display());
-    Ok(())
+    Ok(0)
+}
+
+/// Without a manifest the analysis package alone judges, by its own exit code.
+fn lone(rows: &Path) -> anyhow::Result<u8> {
+    let python = python()?;
+    let status = python
+        .command()
+        .args(["-m", PACKAGE, "summarize"])
+        .arg(rows)
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run {}", python.program.display()))?;
+    Ok(status
+        .code()
+        .and_then(|c| u8::try_from(c).ok())
+        .unwrap_or(1))
 }
 
 /// Has the analysis package write `report.html`.

@@ -164,8 +164,8 @@ impl Bench {
         arm.started_unix_ns = Some(replayed.started_unix_ns);
         arm.rows = Some(marker.rows);
         arm.rows_sha256 = Some(marker.sha256);
-        arm.lateness_p50_us = replayed.lateness_p50_us;
-        arm.lateness_p99_us = replayed.lateness_p99_us;
+        arm.lateness_p50_us = micros(run.lateness_p50_ms);
+        arm.lateness_p99_us = micros(run.lateness_p99_ms);
         arm.late_burn_share = late_burn_share(&stats);
         arm.state = ArmState::Done;
         self.folder.assemble_rows(&self.manifest)?;
@@ -181,6 +181,10 @@ fn late_burn_share(stats: &[Stats]) -> Option<f64> {
     (answered > 0).then(|| late as f64 / answered as f64)
 }
 
+fn micros(ms: f64) -> Option<f64> {
+    ms.is_finite().then_some(ms * 1e3)
+}
+
 fn flags(run: &Run, rows: &[Row], stats: &[Stats], replayed: &ReplaySummary) -> Vec<String> {
     let mut flags = Vec::new();
     let mut mark = |name: &str, holds: bool| {
@@ -190,9 +194,8 @@ fn flags(run: &Run, rows: &[Row], stats: &[Stats], replayed: &ReplaySummary) -> 
     };
     mark("unstable", run.verdict.word == Word::Unstable);
     mark("inconclusive", run.verdict.word == Word::Inconclusive);
-    mark("generator_late", replayed.generator_saturated || run.late);
-    let p99_ms = replayed.lateness_p99_us.unwrap_or(0.0) / 1e3;
-    mark(LATER_THAN_THE_GAP, p99_ms > run.mean_gap_ms);
+    mark("generator_late", run.late);
+    mark(LATER_THAN_THE_GAP, run.lateness_p99_ms > run.mean_gap_ms);
     mark(NEVER_SENT, replayed.never_sent > 0);
     mark(
         LATE_BURNS,

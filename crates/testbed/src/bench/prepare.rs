@@ -106,6 +106,13 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
         };
         let name = format!("{stamp}-{}{suffix}", preset.as_str());
         let burn = burn(arguments, &workload, &facts);
+        if burn.load >= 1.0 {
+            eprintln!(
+                "warning: a load of {:.3} is more than the workers can do; runs will be unstable, \
+                 without mean and rank (below 1: --load)",
+                burn.load
+            );
+        }
         let blocks = arguments
             .blocks
             .unwrap_or_else(|| preset.blocks(strategies.len().saturating_sub(1)));
@@ -184,7 +191,8 @@ fn burn(arguments: &BenchArgs, workload: &Workload, host: &Host) -> Burn {
 fn describe(workload: &Workload) -> manifest::Workload {
     manifest::Workload {
         name: workload.name.clone(),
-        sha256: workload.sha256.clone(),
+        // A workload file may come without its digest.
+        sha256: workload.clone().sealed().sha256,
         apis: workload.apis.len(),
         requests: workload.requests(),
         mean_mi: workload.mean_task_size_mi(),
@@ -216,10 +224,7 @@ pub(super) fn bench(
             folder,
             manifest,
             thresholds,
-        } => {
-            folder.make_working_folders()?;
-            (folder, manifest, thresholds)
-        }
+        } => (folder, manifest, thresholds),
     };
     manifest.backend.kind = selected.kind().to_string();
     manifest.backend.reason.clone_from(&selected.reason);
@@ -252,9 +257,15 @@ fn write_workloads(
     };
     write("workload.json", workload)?;
     for block in 1..=manifest.blocks {
-        let mut own = workload.clone();
-        own.seed = order::schedule_seed(manifest.seed, block);
+        let own = block_workload(workload, manifest.seed, block);
         write(&order::schedule_file(block), &own)?;
     }
     Ok(())
+}
+
+/// What all arms of a block replay.
+pub(super) fn block_workload(workload: &Workload, seed: u64, block: u32) -> Workload {
+    let mut own = workload.clone();
+    own.seed = order::schedule_seed(seed, block);
+    own
 }

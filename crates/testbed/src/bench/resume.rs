@@ -5,17 +5,18 @@
 
 use std::path::Path;
 
-use anyhow::bail;
 use schema::manifest::{ArmState, Manifest};
 use schema::problem::Problem;
 use schema::workload::Workload;
 
-use super::prepare::{Plan, parse_thresholds};
+use super::prepare::{Plan, block_workload, parse_thresholds};
 use super::read_input;
 use crate::cli::BenchArgs;
 use crate::figures::comparison::AA_PREFIX;
 use crate::folder::Folder;
 use crate::host;
+use crate::models;
+use crate::plan::order;
 use crate::programs::Programs;
 
 /// A machine this much faster or slower than when the bench began is marked: the workers' speed is
@@ -23,7 +24,7 @@ use crate::programs::Programs;
 const SPEED_MARKED: f64 = 0.03;
 
 /// Mark of a bench that went on at another speed than it began with.
-const SPEED_CHANGED: &str = "speed_changed";
+pub(crate) const SPEED_CHANGED: &str = "speed_changed";
 
 /// Opens an interrupted bench and checks that it may go on here and now.
 pub(super) fn plan(
@@ -31,11 +32,7 @@ pub(super) fn plan(
     arguments: &BenchArgs,
     programs: &Programs,
 ) -> anyhow::Result<Plan> {
-    let (folder, mut manifest) = Folder::open(root)?;
-    if manifest.complete {
-        let root = root.display();
-        bail!("{root}: complete already; `testbed report {root}` makes its report again");
-    }
+    let (folder, mut manifest) = Folder::resume(root)?;
     let file = root.join("manifest.json").display().to_string();
     let changed = |field: &str, value: &str, what: &str| {
         Problem::new(field, value, what)
@@ -44,6 +41,7 @@ pub(super) fn plan(
     };
     same_programs(&manifest, programs, &changed)?;
     same_workload(&manifest, &folder, &changed)?;
+    same_models(&manifest, &folder, &changed)?;
     same_machine(&mut manifest, programs, &changed)?;
     keep_finished(&folder, &mut manifest)?;
     let mut labels = manifest.strategies.clone();
@@ -87,9 +85,28 @@ fn same_workload(
 ) -> anyhow::Result<()> {
     let path = folder.path("workload.json");
     let workload = Workload::parse(&path.display().to_string(), &read_input(&path)?)?;
-    if workload.sha256 != manifest.workload.sha256 {
+    if workload.clone().sealed().sha256 != manifest.workload.sha256 {
         let then = &manifest.workload.sha256;
         return Err(changed("workload.sha256", then, "workload.json is another now").into());
+    }
+    for block in 1..=manifest.blocks {
+        let name = order::schedule_file(block);
+        let expected = block_workload(&workload, manifest.seed, block).to_text();
+        if read_input(&folder.path(&name))? != expected {
+            let what = "is no longer the workload with this block's seed";
+            return Err(changed("schedules", &name, what).into());
+        }
+    }
+    Ok(())
+}
+
+fn same_models(manifest: &Manifest, folder: &Folder, changed: &Changed<'_>) -> anyhow::Result<()> {
+    let now = models::describe(&models::in_folder(&folder.path("models"))?)?;
+    for then in &manifest.models {
+        if !now.contains(then) {
+            let what = "the copy of this model is another now";
+            return Err(changed("models", &then.name, what).into());
+        }
     }
     Ok(())
 }

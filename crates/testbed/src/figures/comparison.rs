@@ -100,7 +100,7 @@ pub(crate) struct Strategy {
     pub(crate) failed_share: f64,
     /// They were too many, so its latencies are compared with nothing: no rank, no claim.
     pub(crate) failing: bool,
-    /// The generator was late in some run.
+    /// The generator was late in some run (`schema::lateness`).
     pub(crate) late: bool,
     /// 1 = smallest mean; absent for A/A, flagged and failing arms.
     pub(crate) rank: Option<usize>,

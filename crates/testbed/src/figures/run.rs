@@ -6,16 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use schema::lateness;
 use schema::row::Row;
 use serde::Serialize;
 
 use super::intervals::{mean, quantile};
 use super::stability::{Verdict, Word, judge};
-
-/// Lateness that is always forgiven, ms.
-const LATE_FLOOR_MS: f64 = 1.0;
-/// Lateness that is forgiven as a share of the mean gap.
-const LATE_GAP_SHARE: f64 = 0.1;
 
 /// What became of a request; exactly one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,7 +79,7 @@ pub(crate) struct Run {
     pub(crate) lateness_p99_ms: f64,
     /// Mean gap between due times.
     pub(crate) mean_gap_ms: f64,
-    /// Lateness p99 was above max(1 ms, a tenth of the mean gap).
+    /// The generator was late by the rule of `schema::lateness`.
     pub(crate) late: bool,
     pub(crate) verdict: Verdict,
 }
@@ -99,14 +95,18 @@ impl Run {
             .filter(|r| Outcome::of(r) == Outcome::Ok)
             .collect();
         let latency = sorted(ok.iter().filter_map(|r| r.latency_ms));
-        let lateness = sorted(
-            measured
-                .iter()
-                .filter_map(|r| Some((r.sent_ns? as f64 - r.intended_ns as f64) / 1e6)),
-        );
+        let late_by = |r: &&Row| Some(r.sent_ns?.saturating_sub(r.intended_ns));
+        let mut late_ns: Vec<u64> = measured.iter().filter_map(late_by).collect();
+        late_ns.sort_unstable();
+        let late_at = |q| lateness::quantile(&late_ns, q);
+        let late_at_ms = |q| late_at(q).map_or(f64::NAN, |ns| ns / 1e6);
+        let missing = rows.iter().filter(|r| lateness::is_missing(&r.error));
         let mean_gap_ms = mean_gap_ms(rows);
-        let lateness_p99_ms = quantile(&lateness, 0.99);
-        let bound = LATE_FLOOR_MS.max(LATE_GAP_SHARE * mean_gap_ms);
+        let late = lateness::is_late(
+            late_at(0.99),
+            lateness::bound_ns(mean_gap_ms * 1e6),
+            missing.count() as u64,
+        );
         Some(Self {
             run_id: first.run_id.clone(),
             block: first.block.unwrap_or_default(),
@@ -122,10 +122,10 @@ impl Run {
                 / latency.iter().sum::<f64>(),
             completed_rps: completed_rps(&measured, &ok),
             shares: shares(&measured),
-            lateness_p50_ms: quantile(&lateness, 0.5),
-            lateness_p99_ms,
+            lateness_p50_ms: late_at_ms(0.5),
+            lateness_p99_ms: late_at_ms(0.99),
             mean_gap_ms,
-            late: lateness_p99_ms > bound,
+            late,
             verdict: judge(rows, mips_per_core),
         })
     }

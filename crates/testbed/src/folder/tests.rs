@@ -1,6 +1,7 @@
 use std::fs;
 
 use schema::manifest::{Arm, ArmState};
+use schema::problem::Problem;
 use schema::row::{self, Row};
 
 use super::{Folder, newest, read_rows, write_atomically};
@@ -43,6 +44,80 @@ fn an_arm_is_finished_when_its_marker_fits_its_rows() {
     assert!(temporary.path().join("parts/b01-a1.csv.partial").exists());
 }
 
+/// Marks an arm as done as a bench does.
+fn keep(folder: &Folder, arm: &mut Arm) {
+    let marker = folder.mark_done(arm).expect("mark");
+    arm.rows = Some(marker.rows);
+    arm.rows_sha256 = Some(marker.sha256);
+    arm.state = ArmState::Done;
+}
+
+#[test]
+fn rows_that_changed_since_they_were_recorded_are_refused() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let folder = Folder::create(temporary.path()).expect("create");
+    let mut manifest = crate::bench::testing::manifest(arms());
+    for arm in &mut manifest.arms {
+        write_part(&folder, arm, 3);
+        keep(&folder, arm);
+    }
+    folder.assemble_rows(&manifest).expect("assemble");
+    assert_eq!(folder.read_rows(&manifest).expect("rows").len(), 12);
+    let path = folder.path("rows.csv");
+    let whole = fs::read_to_string(&path).expect("read");
+    let last = &manifest.arms[3].run_id;
+    for (changed, complaint) in [
+        (
+            whole.replacen("round-robin", "round-rabin", 1),
+            "t-b01-a1: rows have changed".into(),
+        ),
+        (
+            whole[..whole.len() - 5].into(),
+            format!("{last}: 2 rows of 3"),
+        ),
+        (String::new(), "t-b01-a1: 0 rows of 3".into()),
+    ] {
+        fs::write(&path, &changed).expect("write");
+        let error = folder.read_rows(&manifest).unwrap_err();
+        assert!(error.is::<Problem>(), "{error:#}");
+        assert!(
+            error.to_string().contains(&complaint),
+            "{complaint}: {error}"
+        );
+    }
+    // Rows of arms that do not count are no change.
+    manifest.arms[3].state = ArmState::Planned;
+    fs::write(&path, &whole[..whole.len() - 5]).expect("write");
+    assert_eq!(folder.read_rows(&manifest).expect("rows").len(), 9);
+}
+
+#[test]
+fn one_bench_at_a_time_fills_a_folder() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let root = temporary.path();
+    let own = format!("process {} since ", std::process::id());
+    let first = Folder::create(root).expect("create");
+    let refused = |folder: anyhow::Result<Folder>| {
+        let error = folder.expect_err("held");
+        assert!(error.to_string().contains(&own), "{error}");
+    };
+    refused(Folder::create(root));
+    first
+        .write_manifest(&crate::bench::testing::manifest(arms()))
+        .expect("manifest");
+    refused(Folder::resume(root).map(|(folder, _)| folder));
+    let (reader, _) = Folder::open(root).expect("readers need no lock");
+    assert!(reader.holder().expect("held").starts_with(&own));
+    let copy = first.clone();
+    drop(first);
+    assert!(reader.holder().is_some(), "a copy holds it");
+    drop(copy);
+    assert!(reader.holder().is_none());
+    let (again, _) = Folder::resume(root).expect("free");
+    again.drop_parts().expect("complete");
+    assert!(reader.holder().is_none(), "the lock goes with the parts");
+}
+
 #[test]
 fn rows_are_those_of_the_finished_arms_in_running_order() {
     let temporary = tempfile::tempdir().expect("folder");
@@ -50,7 +125,7 @@ fn rows_are_those_of_the_finished_arms_in_running_order() {
     let mut manifest = crate::bench::testing::manifest(arms());
     for i in [3, 0] {
         write_part(&folder, &manifest.arms[i], 2);
-        manifest.arms[i].state = ArmState::Done;
+        keep(&folder, &mut manifest.arms[i]);
     }
     write_part(&folder, &manifest.arms[1], 1);
     folder.assemble_rows(&manifest).expect("assemble");

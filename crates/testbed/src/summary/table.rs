@@ -1,5 +1,6 @@
 //! The printed table.
 
+use crate::bench::resume::SPEED_CHANGED;
 use crate::figures::comparison::{Claim, Metric, Strategy};
 use crate::figures::failures::MAX_FAILED_SHARE;
 use crate::figures::intervals::Interval;
@@ -164,6 +165,13 @@ fn aligned(rows: &[Vec<String>]) -> String {
 
 fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
+    if summary.flags.iter().any(|f| f == SPEED_CHANGED) {
+        notes.push(
+            "speed_changed: resumed on a machine that runs at another speed than at the beginning; \
+             the workers' speed is pinned, but late sends and late burns may differ between blocks"
+                .into(),
+        );
+    }
     let strategies = &summary.comparison.strategies;
     let flagged: Vec<&str> = strategies
         .iter()

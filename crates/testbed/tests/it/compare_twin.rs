@@ -90,7 +90,7 @@ fn what_cannot_be_compared_is_said() {
         (output.status.code(), stderr(&output))
     };
     let (code, said) = run(&["compare-twin", "nowhere", "--from-rows"]);
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(2), "{said}");
     assert!(
         said.contains("nowhere") && said.contains("name a result folder"),
         "{said}"

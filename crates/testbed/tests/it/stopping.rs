@@ -53,12 +53,30 @@ fn wait_for_arms(ground: &Ground, wanted: &[&str]) {
     }
 }
 
+/// Bad input: exit code 2, and what it says.
+fn refused(ground: &Ground, arguments: &[&str], said: &str) {
+    let output = ground.testbed(arguments).output().expect("runs");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    assert!(text.contains(said), "{arguments:?}: {text}");
+}
+
 #[test]
 fn an_interrupted_bench_keeps_its_rows_and_goes_on() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let ground = Ground::new("interrupted");
         let child = start(&ground);
         wait_for_arms(&ground, &["done", "running"]);
+        refused(
+            &ground,
+            &["bench", "--resume", "out"],
+            "being filled by process",
+        );
+        refused(
+            &ground,
+            &["bench", "--out", "out"],
+            "holds a result already",
+        );
         signal(&child, sent);
         let output = child.wait_with_output().expect("ends");
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
@@ -77,6 +95,20 @@ fn an_interrupted_bench_keeps_its_rows_and_goes_on() {
             continue;
         }
 
+        for (file, field) in [
+            ("workload.json", "workload"),
+            ("schedules/b02.json", "schedules"),
+        ] {
+            let path = ground.path("out").join(file);
+            let text = std::fs::read_to_string(&path).expect("read");
+            // As a researcher would: another size, and the digest that belongs to it.
+            let mut workload = schema::workload::Workload::parse("w", &text).expect("a workload");
+            workload.apis[0].task_size_mi += 1.0;
+            std::fs::write(&path, workload.to_text()).expect("write");
+            refused(&ground, &["bench", "--resume", "out"], field);
+            std::fs::write(&path, text).expect("write");
+        }
+        std::fs::write(ground.path("out/report.html"), "of before").expect("write");
         let resumed = ground
             .testbed(&["bench", "--resume", "out", "--no-report"])
             .output();
@@ -86,6 +118,7 @@ fn an_interrupted_bench_keeps_its_rows_and_goes_on() {
             "{}",
             stderr(&resumed)
         );
+        assert!(!ground.path("out/report.html").exists(), "it was of before");
         let after = json(&ground.path("out/manifest.json"));
         assert_eq!(after["complete"], true);
         assert_eq!(after["interrupted"], false);
@@ -104,16 +137,7 @@ fn an_interrupted_bench_keeps_its_rows_and_goes_on() {
         assert_eq!(rows.lines().count(), 1 + 4 * 60);
         ground.assert_nothing_left();
 
-        let again = ground
-            .testbed(&["bench", "--resume", "out"])
-            .output()
-            .expect("runs");
-        assert_eq!(again.status.code(), Some(1));
-        assert!(
-            stderr(&again).contains("complete already"),
-            "{}",
-            stderr(&again)
-        );
+        refused(&ground, &["bench", "--resume", "out"], "complete already");
         let kept = std::fs::read_to_string(ground.path("out/rows.csv")).expect("rows");
         assert_eq!(kept, rows);
     }

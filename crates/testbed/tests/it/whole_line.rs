@@ -70,8 +70,25 @@ fn a_bench_of_processes_fills_a_folder_that_adds_up() {
         .testbed(&["bench", "--out", "out"])
         .output()
         .expect("runs");
-    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("holds a result already"));
+
+    let summary_before = std::fs::read(out.join("summary.json")).expect("summary");
+    for damaged in [
+        String::new(),
+        rows[..rows.len() / 2].to_string(),
+        rows.replace(",GET,", ",PUT,"),
+    ] {
+        std::fs::write(out.join("rows.csv"), damaged).expect("write");
+        for command in [&["report", "out"][..], &["compare", "out", "out"]] {
+            let refused = ground.testbed(command).output().expect("runs");
+            assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+            assert!(stderr(&refused).contains("rows"), "{}", stderr(&refused));
+        }
+        let summary = std::fs::read(out.join("summary.json")).expect("summary");
+        assert!(summary == summary_before, "nothing is lost");
+    }
+    std::fs::write(out.join("rows.csv"), &rows).expect("write");
 
     let compared = ground
         .testbed(&["compare", "out", "out"])
