@@ -114,7 +114,8 @@ async fn ready(State(core): State<Arc<Core>>) -> Response {
 pub(crate) fn unseen(core: &Core) -> Vec<String> {
     let state = core.lock();
     let members = state.dispatcher.backends().members();
-    let silent = members.filter(|b| b.newest_stats().is_none() && state.counts.peek(b.id).ok == 0);
+    let silent =
+        members.filter(|b| b.newest_stats().is_none() && !state.counts.peek(b.id).has_answered());
     silent.map(|b| format!("{} ({})", b.name, b.url)).collect()
 }
 

@@ -65,7 +65,10 @@ impl Counts {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BackendCounts {
     pub(crate) picks: u64,
+    /// Complete answers of status below 400.
     pub(crate) ok: u64,
+    /// Complete answers of status 400 to 499 but 429: what the client did wrong.
+    pub(crate) client_error: u64,
     pub(crate) error: u64,
     pub(crate) timeout: u64,
     pub(crate) refused: u64,
@@ -86,20 +89,29 @@ impl BackendCounts {
     /// Counts one outcome.
     pub(crate) fn answered(&mut self, outcome: &Outcome) {
         match outcome.status {
-            Status::Ok => self.ok += 1,
+            Status::Ok if is_client_error(outcome) => self.client_error += 1,
+            Status::Ok => {
+                self.ok += 1;
+                self.took(outcome.latency_ns as f64 / 1e6);
+            }
             Status::Error => self.error += 1,
             Status::Timeout => self.timeout += 1,
             Status::Refused => self.refused += 1,
             Status::Cancelled => self.cancelled += 1,
         }
-        if outcome.status == Status::Ok {
-            let ms = outcome.latency_ns as f64 / 1e6;
-            self.latency_sum_ms += ms;
-            if self.recent_ms.len() == RECENT {
-                self.recent_ms.pop_front();
-            }
-            self.recent_ms.push_back(ms);
+    }
+
+    fn took(&mut self, ms: f64) {
+        self.latency_sum_ms += ms;
+        if self.recent_ms.len() == RECENT {
+            self.recent_ms.pop_front();
         }
+        self.recent_ms.push_back(ms);
+    }
+
+    /// True once the backend answered anything that does not count against it.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.ok + self.client_error > 0
     }
 
     /// Outcomes that count against the backend.
@@ -122,6 +134,11 @@ impl BackendCounts {
     pub(crate) fn latency_sum_s(&self) -> f64 {
         self.latency_sum_ms / 1e3
     }
+}
+
+/// An answer that the backend is not to blame for and that is no success either.
+fn is_client_error(outcome: &Outcome) -> bool {
+    outcome.http_status.is_some_and(|s| (400..500).contains(&s))
 }
 
 /// How long picks took.

@@ -37,6 +37,8 @@ pub(super) struct View {
     ejected_until_ms: Option<f64>,
     ejected_seconds: f64,
     ok: u64,
+    /// Answers of status 400 to 499 but 429; neither ok nor the backend's fault.
+    client_errors: u64,
     errors: u64,
     cancelled: u64,
     /// Sum over all ok answers, so that two looks give the mean between them.
@@ -88,11 +90,12 @@ pub(super) fn views(state: &State) -> Vec<View> {
             ejected_until_ms: b.ejected_until.map(|t| t.as_nanos() as f64 / 1e6),
             ejected_seconds: tally.ejected_ns as f64 / 1e9,
             ok: counts.ok,
+            client_errors: counts.client_error,
             errors: counts.errors(),
             cancelled: counts.cancelled,
             latency_ms_sum: counts.latency_sum_ms(),
             utilization: b.newest_stats().and_then(|r| r.utilization),
-            seen: b.newest_stats().is_some() || counts.ok > 0,
+            seen: b.newest_stats().is_some() || counts.has_answered(),
             latency_ms_recent: counts.recent_mean_ms(),
             polls: counts.polls,
             polls_failed: counts.polls_failed,

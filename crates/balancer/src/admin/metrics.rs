@@ -90,6 +90,7 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
     for (b, c) in &members {
         let outcomes = [
             ("ok", c.ok),
+            ("client_error", c.client_error),
             ("error", c.error),
             ("timeout", c.timeout),
             ("refused", c.refused),

@@ -95,6 +95,49 @@ fn the_strategy_is_changed_live() {
 }
 
 #[test]
+fn a_clients_error_is_neither_ok_nor_the_backends_fault() {
+    let backend = Backend::start(|seen| {
+        if seen.head.starts_with("GET /bad ") {
+            let text = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+            return Act::Answer(text.into());
+        }
+        ok("ok")
+    });
+    let balancer = Balancer::start(&[&backend], &[]);
+    for path in ["/bad", "/good", "/bad"] {
+        let get = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        balancer.raw(get);
+    }
+    balancer.until("all are counted", |b| b.state()["in_flight"] == 0);
+    let backend = &balancer.state()["backends"][0];
+    assert_eq!(backend["client_errors"], 2, "{backend}");
+    assert_eq!(backend["ok"], 1, "{backend}");
+    assert_eq!(backend["errors"], 0, "{backend}");
+    let sample = "plumbline_attempts_total{backend=\"a\",outcome=\"client_error\"}";
+    assert_eq!(balancer.metric(sample), 2);
+}
+
+#[test]
+fn words_of_a_parameter_are_listed_for_a_menu() {
+    let backend = Backend::start(|_| ok("ok"));
+    let balancer = Balancer::start(&[&backend], &[]);
+    let known = json(&balancer.admin("GET", "/api/strategies", "").1);
+    let parameter = |strategy: &str, name: &str| {
+        let entry = known.as_array().unwrap().iter();
+        let mut entry = entry.filter(|s| s["name"] == strategy);
+        let all = entry.next().unwrap()["parameters"].clone();
+        let found = all.as_array().unwrap().iter().find(|p| p["name"] == name);
+        found.unwrap().clone()
+    };
+    let ties = parameter("least-request", "ties");
+    assert_eq!(ties["only_words"], true);
+    assert!(ties["words"].as_array().unwrap().contains(&ties["default"]));
+    let forget = parameter("min-response-time", "forget");
+    assert_eq!(forget["only_words"], false);
+    assert_eq!(forget["words"], serde_json::json!(["never"]));
+}
+
+#[test]
 fn engine_reports_reach_the_decision() {
     let backend = Backend::start(|_| ok("ok"));
     let balancer = Balancer::start(&[&backend], &[]);

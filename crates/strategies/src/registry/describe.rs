@@ -1,6 +1,6 @@
 //! The registry as data (for `--json`) and as a table (for the README).
 
-use super::{ENTRIES, Entry, Group, HonorsWeights, Spec};
+use super::{ENTRIES, Entry, Group, HonorsWeights, Kind, Spec};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -45,6 +45,10 @@ pub struct ParameterDescription {
     pub default: &'static str,
     /// What is allowed, in words.
     pub allowed: String,
+    /// Words it takes.
+    pub words: Vec<&'static str>,
+    /// Whether it takes nothing else.
+    pub only_words: bool,
     /// What it does.
     pub summary: &'static str,
 }
@@ -63,6 +67,8 @@ impl From<&'static Entry> for Description {
                     name: p.name,
                     default: p.default,
                     allowed: p.allowed(),
+                    words: p.words(),
+                    only_words: matches!(p.kind, Kind::Word(_)),
                     summary: p.summary,
                 })
                 .collect(),

@@ -140,6 +140,16 @@ impl Parameter {
         self.read(self.default).ok()
     }
 
+    /// The words it takes, those beside its kind last.
+    pub fn words(&self) -> Vec<&'static str> {
+        let own = match self.kind {
+            Kind::Word(words) => words,
+            Kind::Key => KEYS,
+            _ => &[],
+        };
+        own.iter().chain(self.or).copied().collect()
+    }
+
     /// What is allowed, in words: `between 1 and 64`, `one of on, off`.
     pub fn allowed(&self) -> String {
         let span = |ns| duration::format(Duration::from_nanos(ns));
