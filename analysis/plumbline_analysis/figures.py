@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from .compare import Comparison, Difference
 from .intervals import Interval
@@ -23,6 +24,11 @@ from .verdict import bounds, signed_number
 
 WIDTH_IN = 9.6
 ROW_IN = 0.44
+LEGEND_ROWS = 12
+OUTLIERS_FROM = 5
+"""Quartiles of fewer points say nothing about an outlier."""
+SEEN_APART = 0.02
+"""Share of the axis below which an outlier is not seen as one."""
 
 
 def task_sizes(results: Results) -> Figure:
@@ -31,8 +37,9 @@ def task_sizes(results: Results) -> Figure:
     sizes = first["task_size_mi"].to_numpy()
     apis = first.drop_duplicates("api_id")["task_size_mi"].to_numpy()
     figure, ax = plt.subplots(figsize=(WIDTH_IN, 3.1), layout="constrained")
-    low, high = math.floor(sizes.min() / 25) * 25, math.ceil((sizes.max() + 1e-9) / 25) * 25
-    bins = np.arange(low, high + 25, 25)
+    step = _round_step((sizes.max() - sizes.min()) / 24)
+    first_bin, last_bin = math.floor(sizes.min() / step), math.floor(sizes.max() / step)
+    bins = np.arange(first_bin, last_bin + 2) * step
     share, _, _ = ax.hist(
         sizes, bins, weights=np.full(len(sizes), 100 / len(sizes)), color="#8fa3b5", rwidth=0.94
     )
@@ -71,18 +78,20 @@ def metric_bars(comparison: Comparison, metric: str, unit: str, digits: int) -> 
     figure, ax = plt.subplots(
         figsize=(WIDTH_IN, 0.75 + ROW_IN * 1.25 * len(arms)), layout="constrained"
     )
-    reach = 0.0
+    reach, dots = 0.0, []
     for place, arm in enumerate(arms):
         points = arm.values(metric)
+        blocks = [run.block for run, x in zip(arm.runs, points, strict=True) if np.isfinite(x)]
         points = points[np.isfinite(points)]
         if arm.flagged or not len(points):
             _row_note(ax, place, "unstable: no mean" if arm.flagged else "no good answer: no mean")
             continue
         value = arm.interval(metric)
-        hollow = {"color": "white", "edgecolor": colors[arm.label], "linewidth": 1.2, "hatch": None}
+        hollow = {"color": "none", "edgecolor": colors[arm.label], "linewidth": 1.2, "hatch": None}
         solid = {"color": colors[arm.label], "alpha": 0.85}
         ax.barh(place, value.point, height=0.62, **(hollow if arm.aa else solid))
         spread = np.linspace(-0.2, 0.2, len(points)) if len(points) > 1 else [0]
+        dots.append((points, place + np.array(spread), blocks))
         ax.plot(
             points,
             place + np.array(spread),
@@ -102,6 +111,7 @@ def metric_bars(comparison: Comparison, metric: str, unit: str, digits: int) -> 
         )  # fmt: skip
     _strategy_rows(ax, arms)
     ax.set_xlim(0, reach * 1.22 or 1)
+    _name_outliers(ax, dots)
     ax.set_xlabel(unit)
     ax.grid(axis="x")
     return figure
@@ -138,11 +148,11 @@ def picks_over_time(results: Results, block: int | None = None, zoom_s: float = 
 
 
 def latency_tails(results: Results, comparison: Comparison) -> Figure:
-    """Latency at every percentile up to 99.9, all blocks pooled, on a scale that opens the tail."""
+    """Latency at every percentile up to 99.9, all blocks pooled, on scales that open the tail."""
     arms = [arm for arm in comparison.arms if not arm.aa and not arm.flagged and arm.runs]
     colors = strategy_colors([arm.label for arm in comparison.arms])
-    figure, ax = plt.subplots(figsize=(WIDTH_IN, 3.9), layout="constrained")
-    ends = []
+    figure, ax = plt.subplots(figsize=(WIDTH_IN, 4.6), layout="constrained")
+    drawn = []
     for arm in arms:
         rows = results.rows
         use = (rows["strategy"] == arm.label) & ~rows["warmup"] & (rows["outcome"] == "ok")
@@ -153,19 +163,29 @@ def latency_tails(results: Results, comparison: Comparison) -> Figure:
         deepest = min(0.999, 1 - 10 / len(latency)) if len(latency) > 20 else 0.5
         share = 1 - np.geomspace(1, 1 - deepest, 240)
         values = np.quantile(latency, share)
-        ax.plot(1 / (1 - share), values, color=colors[arm.label], linewidth=2)
-        ends.append((1 / (1 - share[-1]), values[-1], arm.label))
+        line = ax.plot(1 / (1 - share), values, color=colors[arm.label], linewidth=2)[0]
+        drawn.append((values[-1], 1 / (1 - share[-1]), line, arm.label))
     ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     ticks = [(2, "50"), (4, "75"), (10, "90"), (20, "95"), (100, "99"), (1000, "99.9")]
     ax.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
     ax.minorticks_off()
-    right = max((x for x, _, _ in ends), default=100)
-    ax.set_xlim(1, right)
-    ax.set_ylim(0, max((y for _, y, _ in ends), default=1) * 1.05)
+    ax.set_xlim(1, max((right for _, right, _, _ in drawn), default=100))
     ax.set_xlabel("percentile of latency")
     ax.set_ylabel("latency, ms")
     ax.grid()
-    _label_ends(ax, ends, colors)
+    # Percentiles only rise, so the upper left is free: names there leave the width to the lines.
+    drawn.sort(key=lambda entry: -entry[0])
+    if drawn:
+        ax.legend(
+            [line for _, _, line, _ in drawn],
+            [label for _, _, _, label in drawn],
+            loc="upper left",
+            labelcolor="linecolor",
+            ncols=-(-len(drawn) // LEGEND_ROWS),
+        )
     return figure
 
 
@@ -232,6 +252,7 @@ def paired_differences(comparison: Comparison) -> Figure:
         reach = [(math.exp(s * comparison.floor_log) - 1) * 100 for s in (-1, 1)]
         ax.axvspan(*reach, color=BAND, linewidth=0)
     ax.axvline(0, color=INK, linewidth=1)
+    dots = []
     for place, difference in enumerate(rows):
         aa = difference is comparison.floor
         points = (np.exp(difference.log_ratios) - 1) * 100
@@ -246,6 +267,7 @@ def paired_differences(comparison: Comparison) -> Figure:
             markersize=5.5,
             alpha=0.5,
         )
+        dots.append((points, np.full(len(points), place), difference.blocks))
         percent = difference.percent
         if percent.known:
             ax.plot([percent.low, percent.high], [place, place], color=color, linewidth=3.2)
@@ -255,6 +277,7 @@ def paired_differences(comparison: Comparison) -> Figure:
     ax.set_yticks(range(len(rows)), names)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     _limit_to_points(ax, rows)
+    _name_outliers(ax, dots)
     ax.set_xlabel(
         f"mean latency against {comparison.baseline}, % (left: faster; gray band: noise, by A/A)"
     )
@@ -396,7 +419,7 @@ def _lanes(
             hit,
             np.full(len(hit), lane),
             "|",
-            color=colors[name] if lane < 2 else "#6fb9c1",
+            color=colors[name],
             markersize=15,
             markeredgewidth=2,
         )
@@ -413,18 +436,28 @@ def _close_up_start(at_s: np.ndarray, zoom_s: float) -> float:
     return float(math.floor(max(at_s.min(), (at_s.min() + at_s.max()) / 2 - zoom_s / 2)))
 
 
-def _label_ends(ax: Axes, ends: list[tuple[float, float, str]], colors: dict) -> None:
-    """Names at the right end of each curve, pushed apart so that none covers another."""
-    if not ends:
-        return
-    low, high = ax.get_ylim()
-    gap = (high - low) * 0.058
-    placed: list[float] = []
-    for x, y, label in sorted(ends, key=lambda end: end[1]):
-        at = max(y, placed[-1] + gap) if placed else y
-        placed.append(at)
-        ax.annotate(label, (x, y), xytext=(ax.get_xlim()[1] * 1.04, at), textcoords="data", va="center",
-                    color=colors[label], fontweight="bold", annotation_clip=False)  # fmt: skip
+def _name_outliers(ax: Axes, dots: list[tuple[np.ndarray, np.ndarray, list[int]]]) -> None:
+    """The block beside every dot more than 1.5 quartile ranges outside its row's quartiles
+    (Tukey), where the axis shows it apart. Each row: x, y, blocks; the limits must be set.
+    """
+    least = SEEN_APART * float(np.diff(ax.get_xlim())[0])
+    for x, y, blocks in dots:
+        if len(x) < OUTLIERS_FROM:
+            continue
+        low, high = np.percentile(x, [25, 75])
+        reach = max(1.5 * (high - low), least)
+        for at, row, block in zip(x, y, blocks, strict=True):
+            if not low - reach <= at <= high + reach:
+                ax.annotate(f"block {block}", (at, row), xytext=(0, 6), textcoords="offset points",
+                            ha="right", fontsize=8.5, color=MUTED)  # fmt: skip
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``least``; 25 for none."""
+    if least <= 0:
+        return 25.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(x * power for x in (1, 2, 2.5, 5, 10) if x * power >= least * (1 - 1e-9))
 
 
 def _on(color: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import groupby
 
@@ -13,9 +14,12 @@ from .compare import COMPARED, Comparison, compare
 from .figures import arm_name, signed
 from .intervals import Interval
 from .load import Results, is_aa
-from .paper import match
+from .paper import is_workload, match
 from .style import SETTINGS
 from .verdict import verdict
+
+EVEN = 0.001
+"""Coefficient of variation of gaps up to which they are called constant."""
 
 
 def begin(results: Results) -> None:
@@ -43,6 +47,29 @@ def say(results: Results, comparison: Comparison) -> None:
     for text in (said.sure, *said.further):
         if text:
             print(text)
+
+
+def say_workload(results: Results) -> None:
+    """What was replayed, as its rows show it and as its file says it was made."""
+    run = _first_run(results)
+    sizes = run.groupby("api_id", observed=True)["task_size_mi"]
+    fixed = bool((sizes.nunique() == 1).all())
+    gaps_ms = np.diff(np.sort(run["intended_ns"].to_numpy())) / 1e6
+    known = "the paper's workload" if is_workload(results) else "not the paper's workload"
+    print(f"{results.manifest['workload']['name']}, {known}:")
+    print(
+        f"{sizes.ngroups} APIs, {run['task_size_mi'].min():g} to {run['task_size_mi'].max():g} MI; "
+        + ("each has one size" if fixed else "sizes vary from request to request")
+    )
+    if len(gaps_ms):
+        mean, variation = gaps_ms.mean(), gaps_ms.std() / gaps_ms.mean()
+        even = f"one request every {mean:.4g} ms"
+        uneven = f"gaps of {mean:.4g} ms on average, coefficient of variation {variation:.2f} (Poisson: 1)"
+        print(even if variation < EVEN else uneven)
+    recipe = results.path / "workload.json"
+    if recipe.is_file():
+        made = json.loads(recipe.read_text(encoding="utf-8")).get("generator") or {}
+        print("made by: " + ", ".join(f"{key} {value}" for key, value in made.items()))
 
 
 def task_size_table(results: Results) -> pd.DataFrame:
@@ -115,8 +142,9 @@ def differences_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def paper_table(results: Results, comparison: Comparison) -> pd.DataFrame:
-    """The paper's Table 3 beside ours, as ratios to round robin."""
-    arms = [(arm, match(arm.label)) for arm in comparison.arms if not arm.aa and match(arm.label)]
+    """The paper's Table 3 beside ours, as ratios to round robin; no lines for another workload."""
+    matched = comparison.arms if is_workload(results) else []
+    arms = [(arm, match(arm.label)) for arm in matched if not arm.aa and match(arm.label)]
     rr = next((pair for pair in arms if pair[1].name == "RR"), None)
     to_rr = compare(results, rr[0].label, comparison.arms) if rr else None
     lines = []
@@ -135,7 +163,8 @@ def paper_table(results: Results, comparison: Comparison) -> pd.DataFrame:
                 "our mean over RR's": ours,
             }
         )
-    return pd.DataFrame(lines).set_index("the paper")
+    columns = ["the paper"] if not lines else None
+    return pd.DataFrame(lines, columns=columns).set_index("the paper")
 
 
 def streak_table(results: Results) -> pd.DataFrame:

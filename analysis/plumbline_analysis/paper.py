@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from .load import Results
+
 
 @dataclass(frozen=True)
 class Published:
@@ -45,6 +49,30 @@ MISFITS = (
     "on one core. Loop and speed of this run stand below.",
 )
 """Facts that every reproduction should state."""
+
+
+APIS = 100
+GAP_MS = 10.0
+SIZES_MI = (250.0, 750.0)
+CORES = [4, 3, 2]
+
+
+def is_workload(results: Results) -> bool:
+    """True when these rows are of the paper's workload, however often its APIs were called: 100
+    APIs of 250 to 750 MI, one request every 10 ms, over workers of 4, 3 and 2 cores. Its figures
+    and its Table 3 stand beside nothing else.
+    """
+    rows, workers = results.rows, results.manifest.get("backend", {}).get("workers", [])
+    if not len(rows) or [w["cores"] for w in workers] != CORES:
+        return False
+    run = rows[rows["run_id"] == rows["run_id"].iloc[0]]
+    gaps_ms = np.diff(np.sort(run["intended_ns"].to_numpy())) / 1e6
+    return (
+        results.manifest["workload"]["apis"] == APIS
+        and bool(run["task_size_mi"].between(*SIZES_MI).all())
+        and len(gaps_ms) > 0
+        and bool(np.allclose(gaps_ms, GAP_MS, rtol=1e-3))
+    )
 
 
 def match(label: str) -> Published | None:

@@ -16,13 +16,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from . import figures, paper
 from .compare import Comparison, compare
-from .intervals import Interval
+from .intervals import ALPHA, Interval
 from .load import Results, load
 from .problem import Problem
 from .style import strategy_colors, styled, worker_colors
 from .svg import inline
 from .verdict import bounds, noise_floor, verdict
 
+NUMBERS = "The numbers stand in the table Results and in rows.csv."
 SHOWN_VERSIONS = ("numpy", "pandas", "scipy", "matplotlib")
 
 
@@ -61,7 +62,8 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
     )
     template = environment.get_template("report.html.j2")
-    beside = _paper(results, comparison)
+    papers = paper.is_workload(results)
+    beside = _paper(results, comparison) if papers else []
     return template.render(
         manifest=results.manifest,
         results=results,
@@ -74,7 +76,10 @@ def render(results: Results) -> str:
         worker_colors=worker_colors(results.workers),
         strategies=[x for x in results.labels if not x.startswith("aa:")],
         figures=_figures(results, comparison) if len(results.rows) else [],
+        papers=papers,
         floor=noise_floor(comparison),
+        disagreements=_disagreements(comparison),
+        cores=_cores(results),
         paper=beside,
         rr_over_wrr=_rr_over_wrr(beside),
         paper_rr_over_wrr=paper.RR_OVER_WRR,
@@ -194,6 +199,33 @@ def _lines(comparison: Comparison) -> list[dict]:
     return lines
 
 
+def _disagreements(comparison: Comparison) -> list[str]:
+    """A sentence wherever interval and p seem to say different things."""
+    said = []
+    for arm in comparison.arms:
+        d = comparison.mean(arm.label)
+        if d is None or not d.percent.known or d.p_holm != d.p_holm:
+            continue
+        if len(d.blocks) < comparison.blocks_needed:
+            continue
+        excludes = not d.percent.low <= 0 <= d.percent.high
+        if excludes == (d.p_holm < ALPHA):
+            continue
+        said.append(
+            f"The interval of {arm.label} {'leaves zero out' if excludes else 'holds zero'} although its "
+            f"p is {d.p_holm:.3f}: the interval takes the blocks' log-ratios as normal and looks at this "
+            "strategy alone, p flips their signs and is adjusted for all strategies compared; a claim "
+            "goes by p."
+        )
+    return said
+
+
+def _cores(results: Results) -> str:
+    """``4, 3 and 2``."""
+    cores = [f"{w['cores']:g}" for w in results.manifest.get("backend", {}).get("workers", [])]
+    return " and ".join([", ".join(cores[:-1]), cores[-1]] if len(cores) > 1 else cores)
+
+
 def _as_percent(ratio: Interval) -> Interval:
     return Interval(*((x - 1) * 100 for x in (ratio.point, ratio.low, ratio.high)))
 
@@ -204,13 +236,14 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
         ("differences", "Difference to the baseline, block by block", "",
          lambda: figures.paired_differences(comparison),
          "One dot a block: the run's mean latency against the baseline's run of the same block. Diamond: geometric mean; "
-         "bar: its 95 % interval (Student's t on log-ratios)."),
+         "bar: its 95 % interval (Student's t on log-ratios). A block far outside the others is named."),
         ("sizes", "Task sizes", "Figure 1",
          lambda: figures.task_sizes(results), f"The requests of a run of block {first_block}, the same for every strategy; ticks are the APIs."),
         ("latency", "Mean latency", "Figure 2",
          lambda: figures.metric_bars(comparison, "mean_ms", "mean latency, ms", 1),
-         "Circles: blocks. Dark line: 95 % interval of the mean over blocks. Latency counts from the time a request was due."),
-        ("throughput", "Throughput as the paper counts it", "Figure 3",
+         "Circles: blocks; one far outside the others is named. Dark line: 95 % interval of the mean over blocks. "
+         "Latency counts from the time a request was due."),
+        ("throughput", "Throughput as work over latency", "Figure 3",
          lambda: figures.metric_bars(comparison, "throughput_mi_per_ms", "sum(MI) / sum(latency), MI/ms", 2),
          "Mean size over mean latency: it says what the figure above says, upside down. Completed requests per second are in the table."),
         ("picks", "Which worker was chosen, over time", "Figure 4",
@@ -219,7 +252,7 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
          "a lane that empties while another crowds is herding between polls."),
         ("tails", "Latency by percentile", "",
          lambda: figures.latency_tails(results, comparison),
-         "All blocks together, warm-up left out; drawn as far as ten requests lie above."),
+         "All blocks together, warm-up left out; drawn as far as ten requests lie above. Both scales are logarithmic."),
         ("shares", "Shares", "",
          lambda: figures.worker_shares(results, comparison), "Requests by worker, mean over blocks."),
         ("lateness", "Was the generator on time?", "",
@@ -228,7 +261,7 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
     drawn = []
     for name, title, number, draw, note in plan:
         with styled():
-            svg = inline(draw(), f"fig-{name}", f"{title}. {note}")
+            svg = inline(draw(), f"fig-{name}", f"{title}. {note} {NUMBERS}")
         drawn.append({"name": name, "title": title, "number": number, "svg": svg, "note": note})
     return drawn
 

@@ -4,6 +4,7 @@ Strategies have hues of their own that hold from report to report; workers have 
 teal, dark for the largest, so that the two never read as the same thing. Both palettes were
 chosen to stay apart under the three common color-vision deficiencies: strategies follow Paul
 Tol's schemes, and the shades of the workers differ in lightness, which survives all of them.
+The balancer's live page has the same two palettes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ STRATEGY_COLORS = {
     "p2c": "#332288",
 }
 _SPARE = ("#ee7733", "#332288", "#117733", "#aa4499", "#6699cc", "#ddaa33", "#882255", "#5a5a5a")
-_WORKERS = LinearSegmentedColormap.from_list("workers", ["#0b4f5c", "#3a9cab", "#a9d8dc"])
+WORKER_SHADES = ["#0b4f5c", "#2a8593", "#6cb6be"]
+_WORKERS = LinearSegmentedColormap.from_list("workers", WORKER_SHADES)
 
 
 def strategy_colors(labels: list[str]) -> dict[str, str]:

@@ -14,10 +14,10 @@ FONT = "Inter, system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'D
 
 def inline(figure: Figure, name: str, description: str) -> str:
     """The figure's ``<svg>``: scalable, its ids made unique by ``name``, with a text for readers
-    who cannot see it. Same figure, same bytes: no date is written.
+    who cannot see it. The ground is the page's. Same figure, same bytes: no date is written.
     """
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

@@ -14,14 +14,19 @@ def test_there_are_notebooks():
     assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path, monkeypatch):
+def executed(path, monkeypatch, results="../sample"):
+    """The notebook with its outputs."""
     monkeypatch.setenv("PYTHONPATH", str(HERE))
-    monkeypatch.delenv("PLUMBLINE_RESULTS", raising=False)
+    monkeypatch.setenv("PLUMBLINE_RESULTS", str(results))
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     book = nbformat.read(path, as_version=4)
-    client = NotebookClient(book, timeout=120, resources={"metadata": {"path": str(path.parent)}})
-    client.execute()
+    NotebookClient(book, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    return book
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path, monkeypatch):
+    book = executed(path, monkeypatch)
     figures = sum(
         "image/png" in output.get("data", {})
         for cell in book.cells
@@ -29,6 +34,21 @@ def test_a_notebook_runs(path, monkeypatch):
         for output in cell.outputs
     )
     assert figures >= 1
+
+
+def said(book):
+    return "".join(
+        output.get("text", "")
+        for cell in book.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    )
+
+
+def test_what_a_notebook_says_of_the_workload_follows_the_data(folder, monkeypatch):
+    other = said(executed(NOTEBOOKS[0], monkeypatch, folder))
+    assert "synthetic, not the paper's workload:\n20 APIs" in other
+    assert "one request every 10 ms" in other
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,14 +1,20 @@
 import json
+import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from plumbline_analysis import Problem, compare, load
+from plumbline_analysis import Arm, Comparison, Difference, Problem, compare, figures, load, paper
 from plumbline_analysis.cli import main
-from plumbline_analysis.report import render, write_report
+from plumbline_analysis.intervals import Interval, student
+from plumbline_analysis.report import _disagreements, render, write_report
+from plumbline_analysis.svg import inline
 from plumbline_analysis.synthetic import Scenario, write_folder
 
+SAMPLE = Path(__file__).parents[1] / "sample"
 VOID = {"meta", "br", "img", "link", "hr", "input", "col"}
 
 
@@ -48,6 +54,7 @@ def page(tmp_path_factory):
         ("round-robin", "smooth-weighted-round-robin", "plb-paper"),
         blocks=7,
         requests=400,
+        apis=100,
         error_share=0.004,
     )
     path = write_folder(tmp_path_factory.mktemp("report") / "run", scenario)
@@ -84,6 +91,68 @@ def test_the_page_says_what_was_found_and_on_what_it_rests(page):
         "Requests without a good answer",
     ]:  # fmt: skip
         assert text in page.words, text
+
+
+def test_the_paper_is_named_beside_its_own_workload_only(make_folder):
+    other = Page(write_report(make_folder(Scenario(apis=20, blocks=1, requests=100))).read_text())
+    assert "the paper" not in other.words
+    assert paper.is_workload(load(SAMPLE))
+
+
+def test_pictures_have_a_text_and_wide_parts_scroll_from_the_keyboard(page):
+    pictures = [value for tag, name, value in page.attributes if (tag, name) == ("svg", "role")]
+    texts = [value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label")]
+    assert len(pictures) == len(texts) == 8 and all(len(text) > 80 for text in texts)
+    scrolls = [value for _, name, value in page.attributes if name == "tabindex"]
+    assert scrolls == ["0"] * (8 + 2), "figures and the two tables"
+
+
+def difference(label, log_ratios, p_holm):
+    inside = student(np.array(log_ratios))
+    ratio = Interval(*(math.exp(x) for x in (inside.point, inside.low, inside.high)))
+    blocks = list(range(1, len(log_ratios) + 1))
+    return Difference(
+        label, "mean_ms", blocks, np.array(log_ratios), ratio, None, p_holm / 2, p_holm
+    )
+
+
+def test_an_interval_and_a_p_that_seem_to_disagree_are_explained():
+    # Six blocks below zero and one above: t sees a difference, the adjusted sign flip does not.
+    below = [-0.05, -0.051, -0.049, -0.05, -0.052, -0.048, 0.01]
+    found = {
+        (label, "mean_ms"): difference(label, logs, p)
+        for label, logs, p in [
+            ("p2c", below, 0.062),
+            ("random", [0.04, -0.05, 0.2, -0.01, 0.1, -0.02, 0.3], 0.03),
+            ("least-request", below, 0.03),
+            ("plb-live", [0.04, -0.05, 0.2, -0.01, 0.1, -0.02, 0.3], 0.4),
+        ]
+    }
+    arms = [Arm(label, []) for label, _ in found]
+    said = _disagreements(Comparison("round-robin", arms, found, None, 7, 6))
+    assert len(said) == 2
+    assert said[0].startswith("The interval of p2c leaves zero out although its p is 0.062")
+    assert said[1].startswith("The interval of random holds zero although its p is 0.030")
+    few = Comparison("round-robin", arms, found, None, 7, blocks_needed=8)
+    assert _disagreements(few) == [], "too few blocks for any claim is said already"
+
+
+def test_a_block_far_outside_is_named_in_the_figure(make_folder):
+    path = make_folder(Scenario(blocks=7, requests=100))
+    assert "block 4" not in figure_text(path)
+    lines = (path / "rows.csv").read_text().splitlines()
+    for place, text in enumerate(lines):
+        fields = text.split(",")
+        if fields[1:3] == ["4", "smooth-weighted-round-robin"]:
+            late_ns = int(1.2 * (int(fields[12]) - int(fields[9])))
+            fields[12], fields[13] = str(int(fields[9]) + late_ns), str(late_ns / 1e6)
+            lines[place] = ",".join(fields)
+    (path / "rows.csv").write_text("\n".join(lines) + "\n")
+    assert "block 4" in figure_text(path)
+
+
+def figure_text(path):
+    return inline(figures.paired_differences(compare(load(path))), "x", "x")
 
 
 def test_the_same_folder_gives_the_same_page(folder):

@@ -1,8 +1,18 @@
 import itertools
+import json
+import re
+from pathlib import Path
 
 import pytest
 
-from plumbline_analysis.style import STRATEGY_COLORS, strategy_colors, worker_colors
+from plumbline_analysis.style import (
+    STRATEGY_COLORS,
+    WORKER_SHADES,
+    strategy_colors,
+    worker_colors,
+)
+
+LIVE_PAGE = Path(__file__).parents[2] / "crates" / "balancer" / "src" / "admin" / "page.html"
 
 # Machado et al. (2009), severity 1.0, on linear RGB.
 DEFICIENCIES = {
@@ -50,6 +60,14 @@ def test_strategies_of_a_preset_stay_apart_for_every_eye(deficiency, labels):
 def test_workers_differ_in_lightness(deficiency):
     shades = [seen(c, DEFICIENCIES[deficiency])[0] for c in worker_colors(["a", "b", "c"]).values()]
     assert shades[1] - shades[0] > 20 and shades[2] - shades[1] > 15
+
+
+def test_the_live_page_has_the_same_colors():
+    page = LIVE_PAGE.read_text()
+    shades = re.search(r"const WORKER_SHADES = (\[.*?\]);", page)
+    strategies = re.search(r"const STRATEGY_COLORS = (\{.*?\});", page, re.DOTALL)
+    assert json.loads(shades[1]) == WORKER_SHADES
+    assert json.loads(strategies[1]) == STRATEGY_COLORS
 
 
 def test_a_strategy_keeps_its_color_and_the_a_a_arm_that_of_its_baseline():
