@@ -40,14 +40,16 @@ pub const COLUMNS: [&str; 30] = [
     "service_time_us",
 ];
 
-/// One row; the fields are the columns. All `*_ns` count from the run's time 0.
+/// One row; the fields are the columns, their docs the table of docs/rows.md. All `*_ns` but `pick_ns`
+/// count from the run's time 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Row {
     /// Name of one replay of one strategy.
     pub run_id: String,
-    /// Block of the experiment.
+    /// Block of the bench it belongs to. Empty: replayed outside a bench.
     pub block: Option<u32>,
-    /// Label of the strategy.
+    /// Label of the strategy; `aa:` before it marks the second run of the baseline.
+    /// Empty: neither the client nor an answer named one.
     pub strategy: String,
     /// Place in the schedule, from 0.
     pub seq: u64,
@@ -63,45 +65,48 @@ pub struct Row {
     pub warmup: bool,
     /// When it was due.
     pub intended_ns: u64,
-    /// When the client began to send it.
+    /// When the client began to send it. Empty: never sent.
     pub sent_ns: Option<u64>,
-    /// When the first byte of the answer arrived.
+    /// When the first byte of the answer arrived. Empty: no answer began, or the client gave it up.
     pub first_byte_ns: Option<u64>,
-    /// When its outcome was known.
+    /// When its outcome was known. Empty: never sent.
     pub done_ns: Option<u64>,
-    /// `done_ns - intended_ns`, in milliseconds.
+    /// `done_ns - intended_ns`, in milliseconds. Empty: never sent.
     pub latency_ms: Option<f64>,
-    /// Status of the answer.
+    /// Status of the answer. Empty: as for `first_byte_ns`.
     pub status: Option<u16>,
-    /// Empty = ok; else `error:REASON`, `timeout`, `cancelled` or `never_sent:WHY`.
+    /// How it failed: `error:REASON`, `timeout`, `cancelled` or `never_sent:WHY`.
+    /// Empty: ok, a complete answer of status 200 to 399.
     pub error: String,
-    /// Name of the worker that answered.
+    /// Name of the worker that answered. Empty: not told.
     pub container: Option<String>,
-    /// Attempts the balancer made.
+    /// Attempts the balancer made. Empty: not told.
     pub attempts: Option<u32>,
-    /// How long the pick took.
+    /// How long the pick took. Empty: not told; always in rows of the twin.
     pub pick_ns: Option<u64>,
-    /// The balancer's requests in flight on the chosen backend, this one not counted.
+    /// The balancer's requests in flight on the chosen worker, this one not counted. Empty: not told.
     pub in_flight: Option<u32>,
-    /// Requests the worker said it held.
+    /// Requests the worker said it held. Empty: not told, or the worker had said nothing yet.
     pub active_requests: Option<u32>,
     /// Mean latency of the worker's last 50 answers, in milliseconds.
+    /// Empty: as for `active_requests`, or it had not answered any request yet.
     pub mean_latency_ms_last_50: Option<f64>,
-    /// Age of the worker's statement, in milliseconds.
+    /// Age of the worker's statement at the pick, in milliseconds. Empty: as for `active_requests`.
     pub stats_age_ms: Option<f64>,
-    /// Configured cores.
+    /// Configured cores of the worker. Empty: not told.
     pub cores: Option<f64>,
-    /// Configured memory, GB of 2^30 bytes.
+    /// Configured memory of the worker, GB of 2^30 bytes. Empty: not told.
     pub memory_gb: Option<f64>,
-    /// CPU use, 100 = one core.
+    /// CPU use of the worker, 100 = one core. Empty: not told, or not reported yet.
     pub cpu_percent: Option<f64>,
-    /// Memory in use, MiB.
+    /// Memory the worker had in use, MiB. Empty: as for `cpu_percent`.
     pub memory_mib: Option<f64>,
-    /// Predicted latency, in milliseconds.
+    /// Latency that a predictive strategy expected, in milliseconds.
+    /// Empty: not told, another strategy, or a row of the twin.
     pub predicted_ms: Option<f64>,
-    /// Waiting part of the time at the worker, in microseconds.
+    /// Waiting part of the time at the worker, in microseconds. Empty: the worker did not answer.
     pub queue_wait_us: Option<u64>,
-    /// Running part of the time at the worker, in microseconds.
+    /// Running part of the time at the worker, in microseconds. Empty: as for `queue_wait_us`.
     pub service_time_us: Option<u64>,
 }
 
@@ -212,6 +217,80 @@ mod tests {
              r1,,\"weighted-least-request:offset=0,ties=smooth\",7,api-001,GET,/users/orders,412.25,\
              false,70000000,,,120500000,50.5,,,,,,,,,,,,,,,,\n"
         );
+    }
+
+    /// The columns as a Markdown table, from the fields of [`Row`] and their docs.
+    fn table() -> String {
+        let source = include_str!("row.rs");
+        let (_, fields) = source.split_once("pub struct Row {\n").expect("the row");
+        let (fields, _) = fields.split_once("\n}").expect("its end");
+        let mut text =
+            "| column | kind | unit | meaning | empty |\n|---|---|---|---|---|\n".to_string();
+        let mut docs = Vec::new();
+        for line in fields.lines().map(str::trim) {
+            if let Some(doc) = line.strip_prefix("/// ") {
+                docs.push(doc);
+                continue;
+            }
+            let field = line.trim_start_matches("pub ").trim_end_matches(',');
+            let (name, kind) = field.split_once(": ").expect("a field");
+            let doc = std::mem::take(&mut docs).join(" ");
+            let (meaning, empty) = doc.split_once(" Empty: ").unwrap_or((&doc, "never."));
+            assert!(
+                kind.starts_with("Option") == (empty != "never.") || kind == "String",
+                "{name}: say when it is empty"
+            );
+            let cells = [
+                &format!("`{name}`"),
+                words(kind),
+                unit(name),
+                meaning,
+                empty,
+            ];
+            let cells = cells.map(|c| c.trim_end_matches('.'));
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        text
+    }
+
+    fn words(kind: &str) -> &'static str {
+        match kind.trim_start_matches("Option<").trim_end_matches('>') {
+            "String" => "text",
+            "bool" => "`true`, `false`",
+            "f64" => "number",
+            _ => "whole number",
+        }
+    }
+
+    fn unit(column: &str) -> &'static str {
+        match column.trim_end_matches("_last_50").rsplit('_').next() {
+            Some("ns") => "ns",
+            Some("us") => "µs",
+            Some("ms") => "ms",
+            Some("mi") => "MI",
+            Some("gb") => "GB",
+            Some("mib") => "MiB",
+            Some("percent") => "%",
+            _ => "",
+        }
+    }
+
+    #[test]
+    fn the_documented_columns_are_these() {
+        let page = include_str!("../../../docs/rows.md");
+        let (_, rest) = page
+            .split_once("<!-- columns: begin -->\n")
+            .expect("a begin mark");
+        let (committed, _) = rest
+            .split_once("<!-- columns: end -->")
+            .expect("an end mark");
+        assert!(
+            committed == table(),
+            "the table in docs/rows.md is out of date; replace it with:\n{}",
+            table()
+        );
+        let listed = committed.lines().skip(2).map(|l| l.split('`').nth(1));
+        assert!(listed.eq(COLUMNS.map(Some)), "the order is that of COLUMNS");
     }
 
     #[test]
