@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compare_twin;
+mod documents;
 mod ground;
 mod stopping;
 mod whole_line;
