@@ -258,6 +258,8 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
         ("lateness", "Was the generator on time?", "",
          lambda: figures.lateness(results, comparison), "All runs, warm-up left out; below 1 µs drawn at 1 µs."),
     ]  # fmt: skip
+    if not comparison.differences:
+        plan = [entry for entry in plan if entry[0] != "differences"]
     drawn = []
     for name, title, number, draw, note in plan:
         with styled():

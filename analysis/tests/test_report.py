@@ -212,6 +212,11 @@ def test_a_run_of_errors_only_gives_a_page(make_folder):
     assert "No strategy can be ranked. Requests failed" in write_report(path).read_text()
 
 
+def test_no_empty_picture_stands_where_nothing_is_compared(make_folder):
+    path = make_folder(Scenario(blocks=2, requests=100, error_share=0.2))
+    assert "block by block" not in write_report(path).read_text()
+
+
 def test_a_late_generator_stands_on_the_page_with_its_count(make_folder):
     path = make_folder(Scenario(blocks=2, requests=60))
     lines = (path / "rows.csv").read_text().splitlines()
