@@ -1,6 +1,7 @@
 //! Laws of the engine that need no expected numbers: what must not change, and what must be noticed.
 
 mod faults;
+mod herding;
 mod metamorphic;
 mod paths;
 mod spoiled;
