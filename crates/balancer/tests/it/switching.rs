@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
-use strategies::registry::ENTRIES;
+use strategies::registry::{ENTRIES, Entry, Group, HonorsWeights};
 
 /// Requests per strategy.
 const REQUESTS: usize = 150;
@@ -256,6 +256,66 @@ fn strategies_are_switched_under_load_without_an_error() {
     replays(&bed, &[folder.path().join("first.jsonl")], all);
 }
 
+/// What the shares of 150 requests may be.
+#[derive(Debug)]
+enum Shares {
+    /// Exactly these.
+    Exact([usize; 3]),
+    /// Within five standard deviations of draws with these weights, each of which decides so many
+    /// requests.
+    Drawn([f64; 3], usize),
+    /// Load decides: everybody is used, nobody for more than three quarters.
+    Spread,
+    /// What is predicted decides: the strongest gets no less than the weakest.
+    Strongest,
+    /// What was seen or told decides, and may always have favored the same one: a known flaw.
+    Any,
+}
+
+impl Shares {
+    fn allow(&self, counts: [usize; 3]) -> bool {
+        let all = REQUESTS as f64;
+        match self {
+            Self::Exact(exact) => counts == *exact,
+            Self::Drawn(weights, each) => {
+                let sum: f64 = weights.iter().sum();
+                counts.iter().zip(weights).all(|(count, weight)| {
+                    let p = weight / sum;
+                    let sigma = (all * *each as f64 * p * (1.0 - p)).sqrt();
+                    (*count as f64 - all * p).abs() <= 5.0 * sigma
+                })
+            }
+            Self::Spread => counts.iter().all(|c| *c > 0 && *c <= REQUESTS * 3 / 4),
+            Self::Strongest => counts[0] >= counts[2],
+            Self::Any => true,
+        }
+    }
+}
+
+fn shares_of(entry: &Entry) -> Shares {
+    // 150 = 16 cycles of nine and six more: AAAABB in blocks, ABCABA or ABCACA spread out.
+    match entry.name {
+        "round-robin" => return Shares::Exact([50, 50, 50]),
+        "weighted-round-robin" => return Shares::Exact([68, 50, 32]),
+        "smooth-weighted-round-robin" | "edf-wrr" => return Shares::Exact([67, 50, 33]),
+        "static-stride" => return Shares::Exact([67, 49, 34]),
+        _ => {}
+    }
+    let by_weight = [4.0, 3.0, 2.0];
+    let is_stuck = |flaw: &&str| ["T14", "T18"].contains(flaw);
+    match entry.group {
+        // Each client asks for the same keys.
+        Group::KeyBased => Shares::Drawn(by_weight, CLIENTS),
+        Group::LoadBlind if entry.honors_weights == HonorsWeights::Yes => {
+            Shares::Drawn(by_weight, 1)
+        }
+        Group::LoadBlind => Shares::Drawn([1.0; 3], 1),
+        _ if entry.known_flaws.iter().any(is_stuck) => Shares::Any,
+        Group::Predictive | Group::Oracle => Shares::Strongest,
+        _ => Shares::Spread,
+    }
+}
+
 #[test]
 fn every_strategy_serves_with_its_shares_and_a_log_that_replays() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,18 +332,8 @@ fn every_strategy_serves_with_its_shares_and_a_log_that_replays() {
         assert_eq!(code, 200, "{}: {text}", entry.name);
         let counts = load(bed.balancer.traffic);
         assert_eq!(counts.iter().sum::<usize>(), REQUESTS, "{}", entry.name);
-        // 150 = 16 cycles of nine and six more: AAAABB in blocks, ABCABA or ABCACA spread out.
-        let expected = match entry.name {
-            "round-robin" => [50, 50, 50],
-            "weighted-round-robin" => [68, 50, 32],
-            "smooth-weighted-round-robin" | "edf-wrr" => [67, 50, 33],
-            "static-stride" => [67, 49, 34],
-            _ => {
-                logs.push(folder.path().join(&log));
-                continue;
-            }
-        };
-        assert_eq!(counts, expected, "{}", entry.name);
+        let right = shares_of(entry);
+        assert!(right.allow(counts), "{}: {counts:?}, {right:?}", entry.name);
         logs.push(folder.path().join(&log));
     }
     bed.balancer.signal("-TERM");
@@ -300,17 +350,18 @@ fn a_strategy_that_probes_gets_its_answers() {
     let log = path.display().to_string();
     let flags = ["--strategy", "prequal", "--event-log", &log];
     let mut balancer = Balancer::start(&[a, b, c], &flags);
-    for _ in 0..40 {
-        balancer.raw("GET /items/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    }
+    // Three a request are asked for; a busy machine answers many of them too late.
     let answered = "plumbline_probes_total{backend=\"a\",result=\"ok\"}";
-    balancer.until("probed", |b| b.metric(answered) > 0);
+    balancer.until("probed", |b| {
+        b.raw("GET /items/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        b.metric(answered) >= 5
+    });
     balancer.signal("-TERM");
     balancer.wait();
     let text = std::fs::read_to_string(&path).unwrap();
     let probed = text.matches("\"source\":\"probe\"").count();
-    // Three a request are asked for; a busy machine may answer many too late.
-    assert!(probed >= 10, "{probed} of 120 probes were answered");
+    // Of two answers the later one may arrive first, and the other is dropped then.
+    assert!(probed >= 3, "{probed} answers in the log");
     let replayed = program().arg("replay").arg(&path).output().unwrap();
     assert!(replayed.status.success(), "{replayed:?}");
 }
