@@ -286,7 +286,7 @@ fn nothing_goes_to_a_drained_or_ejected_backend_and_it_comes_back() {
             if !ejected {
                 d.undrain(d.now(), b).unwrap();
             }
-            let back = open_loop(&mut d, 120, 1_000_000, |_| 5_000_000)[1];
+            let back = open_loop(&mut d, 100, 1_000_000, |_| 5_000_000)[1];
             let keyed_alike =
                 case.entry().needs_key && !case.is("key", "url") && !case.is("key", "path");
             if !has_flaw(&case, &["T14", "T18"]) && !keyed_alike {
@@ -321,6 +321,32 @@ fn an_older_report_changes_no_later_pick() {
                 .is_none()
         );
         assert_eq!(shares(&mut d, 200), shares(&mut other, 200), "{case}");
+    }
+}
+
+#[test]
+fn a_report_that_is_too_old_counts_as_none_at_all() {
+    let reads_reports = |c: &Spec| c.entry().parameters.iter().any(|p| p.name == "max-age");
+    for case in cases().into_iter().filter(reads_reports) {
+        let untold = dispatcher(&case, &POOL, 29);
+        let mut told = untold.clone();
+        for (id, active) in [(0, 9), (1, 0), (2, 0)] {
+            for source in [Source::Poll, Source::Piggyback, Source::Probe] {
+                let report = Report {
+                    active: Some(active),
+                    ..Report::empty(source, 0)
+                };
+                let taken = told.report(Time::ZERO, BackendId(id), None, report);
+                assert!(taken.unwrap().is_some());
+            }
+        }
+        // Above the largest age that may be asked for.
+        let later = Time::from_millis(601_000);
+        let picks = |mut d: Dispatcher| -> Vec<_> {
+            let pick = |_| d.pick(later, &Request::default()).map(|made| made.backend);
+            (0..60).map(pick).collect()
+        };
+        assert_eq!(picks(told), picks(untold), "{case}");
     }
 }
 
