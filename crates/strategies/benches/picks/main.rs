@@ -1,6 +1,6 @@
 //! Cost of every strategy, as a table over the registry, at growing pools.
 //!
-//! `cargo bench -p plumbline-strategies` prints it; `-- NAME` only what contains NAME, `-- NAME:k=v` that
+//! `cargo bench -p plumbline-strategies` prints it in Markdown; `-- NAME` only what contains NAME, `-- NAME:k=v` that
 //! one. Per pool size: median ns of a pick alone and of a pick with its dispatch and a response, and the
 //! instructions of both where callgrind is installed. The median of several rounds is shown, since a
 //! shared host disturbs single ones; instructions do not depend on the host's load. It ends with what all
@@ -63,28 +63,29 @@ fn cell(spec: &Spec, n: usize, with_instructions: bool) -> String {
     let whole = median_ns(|count| scenario.steps(count));
     let alone = median_ns(|count| scenario.picks(count));
     if !with_instructions || alone > LONG_NS {
-        return format!("{alone:.0}/{whole:.0}");
+        return format!("{alone:.0} / {whole:.0}");
     }
     let counted = |what| match counts::instructions(spec, n, what) {
         Some(instructions) => format!("{instructions:.0}"),
         None => "?".into(),
     };
     let (picks, steps) = (counted(What::Picks), counted(What::Steps));
-    format!("{alone:.0}/{whole:.0} {picks}/{steps}")
+    format!("{alone:.0} / {whole:.0} ({picks} / {steps})")
 }
 
 fn table(specs: &[Spec], with_instructions: bool) {
-    let unit = if with_instructions { "ns instr." } else { "ns" };
-    print!("{:<36}", format!("pick/with response: {unit}"));
-    for n in POOLS {
-        print!("{:>22}", format!("n = {n}"));
-    }
-    println!();
+    let unit = if with_instructions {
+        "ns (instructions)"
+    } else {
+        "ns"
+    };
+    println!("| pick / with response, {unit} | n = 3 | 10 | 100 | 1,000 | 10,000 |");
+    println!("|---|{}", "---:|".repeat(POOLS.len()));
     for spec in specs {
         assert_no_allocation(spec);
-        print!("{:<36}", spec.to_string());
+        print!("| `{spec}` |");
         for n in POOLS {
-            print!("{:>22}", cell(spec, n, with_instructions));
+            print!(" {} |", cell(spec, n, with_instructions));
         }
         println!();
     }
