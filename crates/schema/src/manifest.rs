@@ -110,6 +110,10 @@ pub struct Backend {
     pub kind: String,
     /// Why this kind, when the user did not choose it.
     pub reason: String,
+    /// The image that all containers were made from, as the engine names it (`sha256:...`); absent for
+    /// processes. The programs in it are those of `versions.binaries_sha256`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
     /// The workers.
     pub workers: Vec<WorkerLimits>,
 }

@@ -104,10 +104,8 @@ impl Bed {
             let bed = process::ProcessBed::start(programs.clone(), settings, folder, any).await?;
             return Ok(Self::Process(bed));
         };
-        let checkout = &docker.checkout;
-        let bed =
-            docker::DockerBed::start(docker.engine, docker.compose, checkout, settings, folder);
-        Ok(Self::Docker(bed.await?))
+        let bed = docker::DockerBed::start(docker, settings, folder).await?;
+        Ok(Self::Docker(bed))
     }
 
     pub(crate) fn addresses(&self) -> &Addresses {

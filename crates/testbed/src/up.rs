@@ -1,12 +1,14 @@
 //! `up` and `down`: the testbed for other tools to point at.
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use schema::problem::Problem;
 
-use crate::bed::engine::Compose;
+use crate::bed::docker::BENCH_PROJECTS;
+use crate::bed::engine::{Compose, Engine};
 use crate::bed::process::{Ports, ProcessBed};
 use crate::bed::select::{DockerReady, find_checkout, select};
 use crate::bed::{Settings, WORKER_CORES};
@@ -66,7 +68,9 @@ async fn containers(
     docker: &DockerReady,
     settings: &Settings,
 ) -> anyhow::Result<()> {
+    free_ports(&docker.engine, [arguments.port, arguments.admin_port]).await?;
     let variables = [
+        ("TAG", docker.image.tag.clone()),
         ("PORT", arguments.port.to_string()),
         ("ADMIN_PORT", arguments.admin_port.to_string()),
         ("BURN_FRACTION", settings.burn_fraction.to_string()),
@@ -87,7 +91,31 @@ async fn containers(
     })?;
     control.ready(READY_LIMIT).await?;
     tell(control.addresses());
-    println!("stop it with: testbed down");
+    println!("stop it with: make down (or testbed down)");
+    Ok(())
+}
+
+/// Refuses ports that somebody else listens on, and says who where that can be seen.
+async fn free_ports(engine: &Engine, ports: [u16; 2]) -> anyhow::Result<()> {
+    for (port, flag) in ports.into_iter().zip(["--port", "--admin-port"]) {
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            continue;
+        }
+        let (what, next) = match engine.publisher(port).await {
+            // What `up` left running is brought up to date, not in the way.
+            Some((_, project)) if project == PROJECT => continue,
+            Some((name, project)) => (
+                format!("container {name} of project {project:?} listens on it"),
+                "`make down` (or testbed down) stops what this checkout's compose.yaml started; or \
+                 name another port",
+            ),
+            None => (
+                "something listens on it already".to_string(),
+                "stop it (`ss -ltnp` shows what it is) or name another port",
+            ),
+        };
+        return Err(Problem::new(flag, port.to_string(), what).next(next).into());
+    }
     Ok(())
 }
 
@@ -131,11 +159,25 @@ fn tell(addresses: &Addresses) {
     );
 }
 
-/// Stops and removes the containers of `up`.
+/// Stops and removes the containers of `up`, and those that Compose started by hand from this
+/// checkout, under whatever project name; those of a bench are its own.
 pub(crate) async fn down() -> anyhow::Result<()> {
     let compose = Compose::find().context("nothing to stop without Compose")?;
-    let files = [find_checkout()?.join("compose.yaml")];
-    compose.run(PROJECT, &files, &[], &["down"], None).await
+    let checkout = find_checkout()?;
+    let mut projects = vec![PROJECT.to_string()];
+    if let Ok(engine) = Engine::connect().await {
+        let by_hand = engine.projects_of(&checkout).await?;
+        projects.extend(
+            by_hand
+                .into_iter()
+                .filter(|p| p != PROJECT && !p.starts_with(BENCH_PROJECTS)),
+        );
+    }
+    let files = [checkout.join("compose.yaml")];
+    for project in projects {
+        compose.run(&project, &files, &[], &["down"], None).await?;
+    }
+    Ok(())
 }
 
 /// A folder for logs that goes with the process.

@@ -21,13 +21,16 @@ use schema::manifest::WorkerLimits;
 use tokio::task::JoinHandle;
 
 use super::engine::{Compose, Container, Engine, labels, network};
+use super::select::DockerReady;
 use super::{Replay, ReplaySummary, Settings, WORKERS, configured_limits};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
 use crate::folder::Folder;
-use crate::images::{IMAGE, USER};
+use crate::images::{Image, USER};
 use crate::janitor::Janitor;
 use crate::signals::Stop;
 
+/// Beginning of the names of Compose projects of benches; the number of the process follows.
+pub(crate) const BENCH_PROJECTS: &str = "plumbline-bench-";
 /// Memory limit of the replay client.
 const CLIENT_MEMORY: i64 = 2 << 30;
 const CLIENT_PIDS: i64 = 256;
@@ -40,6 +43,7 @@ const CLIENT_TAIL: Duration = Duration::from_secs(60);
 pub(crate) struct DockerBed {
     engine: Engine,
     compose: Compose,
+    image: Image,
     files: Vec<PathBuf>,
     variables: Vec<(String, String)>,
     project: String,
@@ -54,19 +58,23 @@ pub(crate) struct DockerBed {
 }
 
 impl DockerBed {
-    /// Brings the project up; `checkout` holds compose.yaml.
+    /// Brings the project up.
     pub(crate) async fn start(
-        engine: Engine,
-        compose: Compose,
-        checkout: &Path,
+        docker: DockerReady,
         settings: &Settings,
         folder: &Folder,
     ) -> anyhow::Result<Self> {
-        let project = format!("plumbline-bench-{}", std::process::id());
+        let DockerReady {
+            engine,
+            compose,
+            checkout,
+            image,
+        } = docker;
+        let project = format!("{BENCH_PROJECTS}{}", std::process::id());
         let root = fs::canonicalize(folder.root())?;
         let user = share_folders(&root, engine.rootless)?;
         let [traffic, admin] = free_ports()?;
-        let variables = variables(settings, &root, &user, traffic, admin);
+        let variables = variables(settings, &root, &user, &image, traffic, admin);
         let files = vec![
             checkout.join("compose.yaml"),
             checkout.join("docker/bench.yaml"),
@@ -75,6 +83,7 @@ impl DockerBed {
         let mut bed = Self {
             engine,
             compose,
+            image,
             files,
             variables,
             project,
@@ -205,7 +214,7 @@ impl DockerBed {
         );
         let bind = |name: &str, mode: &str| format!("{}:/{name}:{mode}", root.join(name).display());
         let body = ContainerCreateBody {
-            image: Some(IMAGE.to_string()),
+            image: Some(self.image.id.clone()),
             user: Some(self.user.clone()),
             entrypoint: Some(vec!["/simulator".to_string()]),
             cmd: Some(arguments),
@@ -382,12 +391,12 @@ fn variables(
     settings: &Settings,
     root: &Path,
     user: &str,
+    image: &Image,
     traffic: u16,
     admin: u16,
 ) -> Vec<(String, String)> {
-    let (_, tag) = IMAGE.split_once(':').unwrap_or((IMAGE, "latest"));
     [
-        ("TAG", tag.to_string()),
+        ("TAG", image.tag.clone()),
         ("TARGET", "prebuilt".to_string()),
         ("USER", user.to_string()),
         ("PORT", traffic.to_string()),

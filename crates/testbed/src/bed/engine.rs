@@ -14,6 +14,7 @@ use bollard::query_parameters::{
 use futures_util::StreamExt as _;
 
 const PROJECT_LABEL: &str = "com.docker.compose.project";
+const FOLDER_LABEL: &str = "com.docker.compose.project.working_dir";
 const SERVICE_LABEL: &str = "com.docker.compose.service";
 
 /// A connection to an engine that answered.
@@ -64,10 +65,43 @@ impl Engine {
         })
     }
 
-    /// Value of a label of an image; `None` without the image or the label.
-    pub(crate) async fn image_label(&self, image: &str, label: &str) -> Option<String> {
+    /// Id of an image and the value of one of its labels; `None` without the image or the label.
+    pub(crate) async fn image_with_label(
+        &self,
+        image: &str,
+        label: &str,
+    ) -> Option<(String, String)> {
         let image = self.docker.inspect_image(image).await.ok()?;
-        image.config?.labels?.remove(label)
+        Some((image.id?, image.config?.labels?.remove(label)?))
+    }
+
+    /// Compose projects that were brought up from a folder's compose.yaml.
+    pub(crate) async fn projects_of(&self, checkout: &Path) -> anyhow::Result<Vec<String>> {
+        let wanted = format!("{FOLDER_LABEL}={}", checkout.display());
+        let filter = HashMap::from([("label", vec![wanted.as_str()])]);
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filter)
+            .build();
+        let list = self.docker.list_containers(Some(options)).await?;
+        let project = |labels: Option<HashMap<String, String>>| labels?.remove(PROJECT_LABEL);
+        let mut found: Vec<String> = list.into_iter().filter_map(|c| project(c.labels)).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Name and project of the running container that publishes a port on this host.
+    pub(crate) async fn publisher(&self, port: u16) -> Option<(String, String)> {
+        let list = self.docker.list_containers(None).await.ok()?;
+        let publishes = |c: &bollard::models::ContainerSummary| {
+            let mut ports = c.ports.iter().flatten();
+            ports.any(|p| p.public_port == Some(port))
+        };
+        let container = list.into_iter().find(publishes)?;
+        let name = container.names?.into_iter().next()?;
+        let project = container.labels?.remove(PROJECT_LABEL).unwrap_or_default();
+        Some((name.trim_start_matches('/').to_string(), project))
     }
 
     pub(crate) async fn has_image(&self, image: &str) -> bool {

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use super::engine::{Compose, Engine};
 use crate::host::checkout;
-use crate::images;
+use crate::images::{self, Image};
 use crate::programs::Programs;
 
 /// What the programs run in.
@@ -25,6 +25,8 @@ pub(crate) struct DockerReady {
     pub(crate) engine: Engine,
     pub(crate) compose: Compose,
     pub(crate) checkout: PathBuf,
+    /// Holds exactly the programs of this build.
+    pub(crate) image: Image,
 }
 
 /// The choice, with its reason.
@@ -79,11 +81,12 @@ async fn docker_ready(programs: &Programs) -> anyhow::Result<DockerReady> {
     let engine = Engine::connect().await?;
     let compose = Compose::find()?;
     let checkout = find_checkout()?;
-    images::ensure(&engine, programs, &checkout).await?;
+    let image = images::ensure(&engine, programs, &checkout).await?;
     Ok(DockerReady {
         engine,
         compose,
         checkout,
+        image,
     })
 }
 

@@ -131,6 +131,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
             backend: Backend {
                 kind: String::new(),
                 reason: String::new(),
+                image_id: None,
                 workers: configured_limits(),
             },
             preset: preset.as_str().to_string(),
@@ -228,6 +229,7 @@ pub(super) fn bench(
     };
     manifest.backend.kind = selected.kind().to_string();
     manifest.backend.reason.clone_from(&selected.reason);
+    manifest.backend.image_id = selected.docker.as_ref().map(|d| d.image.id.clone());
     manifest.versions.docker_engine = selected.docker.as_ref().map(|d| d.engine.version.clone());
     folder.write_manifest(&manifest)?;
     Ok(Bench {
