@@ -2,15 +2,16 @@
 //!
 //! The workers keep the nominal times of 4 + 3 + 2 cores whatever the host; the burn fraction is
 //! the share of the instructions that is really executed beside it. The rule leaves half a core to
-//! the balancer and the client and four tenths of the rest free:
-//! `load * cores * M * f <= 0.6 * (host cores - 0.5) * native MIPS with all cores busy`.
+//! the balancer and the client and six tenths of the rest free:
+//! `load * cores * M * f <= 0.4 * (host cores - 0.5) * native MIPS with all cores busy`.
 
 use schema::manifest::Burn;
 
 /// Load that is assumed when the workload's own is not known or not a steady one.
 pub(crate) const UNKNOWN_LOAD: f64 = 0.8;
-/// Share of what the host can do that the workers may take.
-const HOST_SHARE: f64 = 0.6;
+/// Share of what the host can do that the workers may take. Measured on two hardware threads of one
+/// core: at 0.45 no run sent late, at 0.6 half of them did, and from 0.75 on all.
+const HOST_SHARE: f64 = 0.4;
 /// Cores left to the balancer and the client.
 const RESERVED_CORES: f64 = 0.5;
 /// Fractions are rounded down to a multiple of this, so that they read and compare well.
@@ -97,10 +98,10 @@ mod tests {
     };
 
     #[test]
-    fn a_two_core_host_burns_about_a_tenth_at_a_load_of_point_eight() {
-        // 0.6 * 1.5 * 6850 / (0.8 * 9 * 7450) = 0.1149.
+    fn a_two_core_host_burns_less_than_a_tenth_at_a_load_of_point_eight() {
+        // 0.4 * 1.5 * 6850 / (0.8 * 9 * 7450) = 0.0766.
         let burn = choose(&SMALL_HOST, None);
-        assert!((burn.fraction - 0.11).abs() < 1e-12, "{burn:?}");
+        assert!((burn.fraction - 0.075).abs() < 1e-12, "{burn:?}");
         assert!(burn.emulated);
     }
 
@@ -121,7 +122,7 @@ mod tests {
         let burn = choose(&SMALL_HOST, Some(0.5));
         assert!((burn.fraction - 0.5).abs() < f64::EPSILON);
         assert!(
-            burn.reason.contains("more than the 0.115"),
+            burn.reason.contains("more than the 0.077"),
             "{}",
             burn.reason
         );
