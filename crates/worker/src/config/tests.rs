@@ -56,7 +56,7 @@ fn bad_values_name_the_flag_the_value_and_the_bound() {
 #[test]
 fn a_pinned_worker_burns_what_the_host_has_room_for() {
     let plan = plan("--cores 4 --pool-cores 9", None);
-    assert_eq!((plan.shape.burn_fraction, plan.lanes), (0.125, 4));
+    assert_eq!((plan.shape.burn_fraction, plan.lanes), (0.083, 4));
     assert!(plan.pinned && plan.warnings.is_empty());
 }
 
