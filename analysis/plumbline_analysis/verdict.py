@@ -126,6 +126,8 @@ def noise_floor(comparison: Comparison) -> str:
     """What the same strategy run twice looked like."""
     floor = comparison.floor
     if floor is None:
+        if any(arm.aa for arm in comparison.arms):
+            return "The A/A arm or its baseline has no figures, so the noise of this machine is unknown."
         return "There was no A/A arm, so the noise of this machine is unknown."
     if not floor.percent.known:
         return f"The same strategy run twice differed by {change(floor.percent)} (one block: no interval)."
@@ -145,7 +147,7 @@ def why_no_claim(d: Difference, comparison: Comparison) -> str:
             f"{noise_floor(comparison)}"
         )
     if math.isnan(comparison.floor_log):
-        return "No claim without an A/A arm: the noise of this machine is unknown."
+        return f"No claim without a noise floor. {noise_floor(comparison)}"
     text = how_sure(d, comparison)
     if d.p_holm < ALPHA and abs(float(d.log_ratios.mean())) <= comparison.floor_log:
         return f"The difference is within the noise. {text}"

@@ -209,7 +209,9 @@ def test_an_unstable_arm_is_shown_without_mean_and_rank(make_folder):
 
 def test_a_run_of_errors_only_gives_a_page(make_folder):
     path = make_folder(Scenario(blocks=2, requests=40, error_share=1.0))
-    assert "No strategy can be ranked. Requests failed" in write_report(path).read_text()
+    page = write_report(path).read_text()
+    assert "No strategy can be ranked. Requests failed" in page
+    assert "There was no A/A arm" not in page, "there was one, without figures"
 
 
 def test_no_empty_picture_stands_where_nothing_is_compared(make_folder):
