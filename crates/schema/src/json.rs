@@ -143,6 +143,29 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// Reads `node` as an object whose names are the user's, in their order.
+    pub fn members(
+        &self,
+        node: &Node<'a>,
+        findings: &mut Findings,
+    ) -> Option<Vec<(String, Node<'a>)>> {
+        let Ok(Members(members)) = serde_json::from_str::<Members<'a>>(node.raw.get()) else {
+            findings.push(self.problem(node, "expected an object"));
+            return None;
+        };
+        let mut found: Vec<(String, Node<'a>)> = Vec::with_capacity(members.len());
+        for (name, raw) in members {
+            let path = join(&node.path, &name);
+            let member = Node { path, raw };
+            if found.iter().any(|(known, _)| *known == name) {
+                findings.push(self.problem(&member, "duplicate field").next("keep one"));
+            } else {
+                found.push((name, member));
+            }
+        }
+        Some(found)
+    }
+
     /// Reads `node` as an array.
     pub fn array(&self, node: &Node<'a>, findings: &mut Findings) -> Option<Vec<Node<'a>>> {
         let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(node.raw.get()) else {

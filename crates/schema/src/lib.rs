@@ -23,4 +23,5 @@ pub mod row;
 pub mod scenario;
 pub mod schedule;
 pub mod stats;
+pub mod sweep;
 pub mod workload;

@@ -63,6 +63,8 @@ pub struct Scenario {
     pub discipline: Option<Discipline>,
     /// Poll interval.
     pub poll: Option<Span>,
+    /// Poll interval as the mean number of arrivals in it, at all balancers together.
+    pub poll_arrivals: Option<f64>,
     /// Whether all workers are sampled at one instant.
     pub poll_phase: Option<PollPhase>,
     /// From the sample to its arrival.
@@ -146,6 +148,7 @@ impl Scenario {
             rate_rps,
             discipline,
             poll,
+            poll_arrivals,
             poll_phase,
             fetch_delay,
             network_delay,

@@ -35,6 +35,8 @@ pub struct Plan {
     pub setup: Setup,
     /// Offered work over capacity; none in a closed loop, where answers set the pace.
     pub load: Option<f64>,
+    /// Mean arrivals per second at all balancers together; none in a closed loop.
+    pub rate_rps: Option<f64>,
     /// The strategy.
     pub spec: Spec,
 }
@@ -58,6 +60,7 @@ impl Plan {
         let seconds = |span: Span| span.seconds(mean);
         let capacity: f64 = workers.iter().map(|w| w.cores * w.speed).sum();
         let (source, load) = source(scenario, workload, &classes, capacity)?;
+        let rate_rps = load.map(|load| load * capacity / mean);
         let listed = workload.map(Workload::requests);
         let requests = scenario.requests.or(listed).unwrap_or(REQUESTS);
         let warmup = scenario.warmup.unwrap_or(requests / 10);
@@ -78,7 +81,7 @@ impl Plan {
             source,
             requests,
             polls: Polls {
-                interval: scenario.poll.map_or(POLL_S, seconds),
+                interval: poll_interval(scenario, rate_rps, mean)?,
                 phase: match scenario.poll_phase {
                     Some(PollPhase::Spread) => Phase::Spread,
                     Some(PollPhase::Together) | None => Phase::Together,
@@ -104,7 +107,30 @@ impl Plan {
             seed: scenario.seed.unwrap_or(1),
             workers,
         };
-        Ok(Self { setup, load, spec })
+        Ok(Self {
+            setup,
+            load,
+            rate_rps,
+            spec,
+        })
+    }
+}
+
+/// Given as a time, or by the arrivals in it; s.
+fn poll_interval(scenario: &Scenario, rate_rps: Option<f64>, mean: f64) -> Result<f64, Problems> {
+    let bad = |what: &str, next: &str| refuse(Problem::new("poll_arrivals", "", what).next(next));
+    match (scenario.poll, scenario.poll_arrivals, rate_rps) {
+        (Some(_), Some(_), _) => bad(
+            "both an interval and its arrivals are given",
+            "leave one out",
+        ),
+        (None, Some(_), None) => bad(
+            "a closed loop has no rate of its own",
+            "give \"poll\", a time",
+        ),
+        (None, Some(arrivals), Some(rate_rps)) => Ok(arrivals / rate_rps),
+        (Some(span), None, _) => Ok(span.seconds(mean)),
+        (None, None, _) => Ok(POLL_S),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{optimum, validate};
+use crate::{compare, optimum, pivot, sweep, validate};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ Examples:
   twin run --strategy weighted-least-request --cores 4,3,2 --load 0.8
   twin run --strategy round-robin --workload workloads/paper.json --json
   twin run --strategy polled-least-request --load 0.7 --poll 2S --fetch-delay 0.5S
+  twin compare --strategies smooth-weighted-round-robin,p2c,weighted-least-request --load 0.8
   twin optimum --cores 4,3,2 --load 0.8";
 
 /// Load balancing in virtual time, with the balancer's own dispatcher.
@@ -36,6 +37,39 @@ Without --workload a request has mean size 100 ms on one core of speed 1; --load
 over the sum of cores * speed (default 0.7). A time may be given in mean sizes, such as 2S. The
 first tenth of the requests is left out. An unstable run prints no mean.")]
     Run(Box<Run>),
+    /// Which strategy is better under the same requests, by how much, and how sure is it?
+    #[command(after_help = "\
+Examples:
+  twin compare --strategies smooth-weighted-round-robin,weighted-least-request,p2c --load 0.8
+  twin compare --strategies weighted-least-request,oracle-own,oracle-marginal --sizes h2:10 --json
+  twin compare --strategies round-robin,peak-ewma:decay=5s,random --scenario s.json --replications 20
+
+The first strategy is the baseline; replication r of each has the seed plus r, as `twin run --seed` takes
+it. Ratios are paired by seed, p values are of a sign-flip test, adjusted for the number of strategies.
+Faster or slower is said only with p < .05 and a difference beyond three standard errors. A strategy with
+an unstable run has no mean and no rank. With weighted-least-request and oracle-marginal in the list the
+gap that each closes between them is printed. What a scenario file says of the strategy is not used.")]
+    Compare(Box<compare::Arguments>),
+    /// A grid of scenarios on all cores, into one CSV
+    #[command(after_help = "\
+Examples:
+  twin sweep sweeps/staleness.json
+  twin sweep sweeps/matrix.json --out matrix.csv --threads 2
+  twin sweep sweeps/matrix.json --dry-run
+
+One row per run, in the order of the file: the same bytes for any number of threads. What is done is kept
+in CSV.partial: after Ctrl-C or worse the same command goes on. A file that changed meanwhile is refused.
+The format of the file and the columns of the result are in sweeps/README.md.")]
+    Sweep(sweep::Arguments),
+    /// A sweep's result as a table of means, with the points where lines cross
+    #[command(after_help = "\
+Examples:
+  twin table staleness.csv --rows arrivals_per_poll --where load=0.7 --cross smooth-weighted-round-robin
+  twin table matrix.csv --rows pool --where load=0.6 --where sizes=light --value p99_ms
+
+Runs that differ only in the seed are averaged; whatever else varies within one place of the table has to
+be fixed with --where. A place with an unstable run has no mean.")]
+    Table(pivot::Arguments),
     /// Is the simulator right? Compares it with known means
     #[command(after_help = "\
 Examples:
@@ -151,6 +185,9 @@ scenario_flags! {
     /// Poll interval (default 100ms)
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     poll: "poll",
+    /// Poll interval as the mean number of arrivals in it, at all balancers together
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    poll_arrivals: "poll_arrivals",
     /// Poll loops: together (all workers at one instant, default) or spread (each i/n later)
     #[arg(long, value_name = "P")]
     poll_phase: "poll_phase",

@@ -6,13 +6,19 @@
 
 pub mod build;
 pub mod cli;
+pub mod compare;
 pub mod engine;
 pub mod files;
 pub mod models;
 pub mod optimum;
 pub mod output;
+mod parallel;
+pub mod pivot;
 pub mod run;
+mod settle;
 pub mod station;
 pub mod sum;
+pub mod sweep;
+mod table;
 pub mod tally;
 pub mod validate;

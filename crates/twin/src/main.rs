@@ -8,6 +8,9 @@ use twin::cli::{Cli, Command};
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(arguments) => twin::run::run(&arguments),
+        Command::Compare(arguments) => twin::compare::run(&arguments),
+        Command::Sweep(arguments) => twin::sweep::run(&arguments),
+        Command::Table(arguments) => twin::pivot::run(&arguments),
         Command::Validate(arguments) => twin::validate::run(&arguments),
         Command::Optimum(arguments) => twin::optimum::run(&arguments),
     };

@@ -6,18 +6,14 @@ use crate::build::{Plan, refuse};
 use crate::cli::{Run, ScenarioFlags};
 use crate::engine::{self, Source};
 use crate::files::Files;
-use crate::tally::{Outcome, Verdict};
+use crate::settle::settled;
+use crate::tally::Outcome;
 use anyhow::Context;
 use schema::fault::Timeline;
 use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
 use schema::workload::Workload;
 use std::path::{Path, PathBuf};
-
-/// The verdict on a run of which one sign of two says unstable is sought by so many more runs, each so
-/// many times longer.
-const LONGER_RUNS: u32 = 2;
-const LONGER_BY: u64 = 4;
 
 /// Runs and prints.
 ///
@@ -56,12 +52,10 @@ pub fn scenario_of(flags: &ScenarioFlags) -> anyhow::Result<Scenario> {
         None => Scenario::default(),
         Some(path) => {
             let mut scenario = Scenario::parse(&path.display().to_string(), &text_of(path)?)?;
-            // Files that a scenario names lie beside it.
-            let beside = |name: String| {
-                let folder = path.parent().unwrap_or(Path::new(""));
-                folder.join(name).display().to_string()
-            };
-            scenario.workload = scenario.workload.map(beside);
+            let folder = path.parent().unwrap_or(Path::new(""));
+            scenario.workload = scenario.workload.map(|name| beside(folder, &name));
+            let models = scenario.model.iter();
+            scenario.model = models.map(|text| model_beside(folder, text)).collect();
             scenario
         }
     };
@@ -91,8 +85,25 @@ pub fn workload_of(scenario: &Scenario) -> anyhow::Result<Option<Workload>> {
     Ok(Some(Workload::parse(name, &text_of(&path)?)?))
 }
 
-fn text_of(path: &Path) -> anyhow::Result<String> {
+/// The text of a file.
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub(crate) fn text_of(path: &Path) -> Result<String, Problems> {
     Ok(input::read_text(path).map_err(|problem| *problem)?)
+}
+
+/// Files that a scenario or a sweep names lie beside it, in its folder.
+pub(crate) fn beside(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+/// The same of `[NAME=]F`.
+pub(crate) fn model_beside(folder: &Path, text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, path)) => format!("{name}={}", beside(folder, path)),
+        None => beside(folder, text),
+    }
 }
 
 fn simulate(plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
@@ -105,43 +116,8 @@ fn simulate(plan: Plan, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
         files.finish().context("cannot write the run's files")?;
         return Ok((plan, outcome));
     }
-    let mut outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
-    outcome.verdict = settle(&plan, &outcome)?;
+    let outcome = settled(&plan)?;
     Ok((plan, outcome))
-}
-
-/// The verdict, by longer runs while one of two signs says unstable; the figures stay those of the
-/// run asked for. An offered load of all the capacity or more needs no sign.
-fn settle(plan: &Plan, outcome: &Outcome) -> anyhow::Result<Verdict> {
-    let mut verdict = outcome.verdict;
-    let mut setup = plan.setup.clone();
-    if !matches!(setup.source, Source::Open { .. }) || setup.faults.is_some() {
-        return Ok(verdict);
-    }
-    for _ in 0..LONGER_RUNS {
-        if !matches!(verdict, Verdict::Inconclusive { .. }) {
-            break;
-        }
-        setup.requests *= LONGER_BY;
-        setup.warmup *= LONGER_BY;
-        verdict = engine::run(&setup, &plan.spec, &mut ())?.verdict;
-    }
-    let is_beyond = plan.load.is_some_and(|load| load >= 1.0);
-    Ok(match verdict {
-        Verdict::Stable if is_beyond => Verdict::Unstable {
-            drift_rps: 0.0,
-            worker: fullest(plan, outcome),
-        },
-        settled => settled.at_last(),
-    })
-}
-
-/// The worker with the most picks for its capacity.
-fn fullest(plan: &Plan, outcome: &Outcome) -> usize {
-    let workers = plan.setup.workers.iter().zip(&outcome.shares);
-    let loads = workers.map(|(w, share)| share / (w.cores * w.speed));
-    let most = |a: (usize, f64), b: (usize, f64)| if b.1 > a.1 { b } else { a };
-    loads.enumerate().fold((0, 0.0), most).0
 }
 
 /// A fault that outlasts a listed schedule is a mistake in one of the two.

@@ -37,6 +37,10 @@ pub struct Outcome {
     pub half_width: Option<f64>,
     /// Latency quantiles .5, .95, .99.
     pub quantiles: Option<[f64; 3]>,
+    /// Mean of latency over the work at one core of speed 1; none without a measured answer.
+    pub slowdown: Option<f64>,
+    /// Work routed to each worker over what it could do.
+    pub utilizations: Vec<f64>,
     /// Share of the picks of each worker.
     pub shares: Vec<f64>,
     /// Whether the system could keep up.
@@ -55,6 +59,7 @@ pub struct Tally {
     seen: u64,
     failed: u64,
     latencies: Batches,
+    slowdowns: Sum,
     picks: Vec<u64>,
     routed: Vec<Sum>,
     backlog: Backlog,
@@ -74,6 +79,7 @@ impl Tally {
             seen: 0,
             failed: 0,
             latencies: Batches::expecting(requests - warm_from),
+            slowdowns: Sum::default(),
             picks: vec![0; workers],
             routed: vec![Sum::default(); workers],
             backlog: Backlog::new(BIN * mean_work),
@@ -105,9 +111,9 @@ impl Tally {
         }
     }
 
-    /// A request is finished; tells whether it belongs to the warm-up.
+    /// A request of so much work is finished; tells whether it belongs to the warm-up.
     #[inline(always)]
-    pub fn finished(&mut self, now: f64, latency: f64, ok: bool) -> bool {
+    pub fn finished(&mut self, now: f64, latency: f64, work: f64, ok: bool) -> bool {
         self.backlog.change(now, -1.0);
         self.time_in_system.add(latency);
         self.seen += 1;
@@ -117,6 +123,7 @@ impl Tally {
         }
         if ok {
             self.latencies.add(latency);
+            self.slowdowns.add(latency / work);
         }
         false
     }
@@ -141,11 +148,25 @@ impl Tally {
             standard_error: mean.and_then(|m| m.standard_error),
             half_width: mean.and_then(|m| m.half_width),
             quantiles: mean.map(|_| [0.5, 0.95, 0.99].map(|q| all.rough_quantile(q))),
+            slowdown: mean.map(|_| self.slowdowns.value() / all.total() as f64),
+            utilizations: self.utilizations(),
             shares: self.picks.iter().map(share).collect(),
             verdict: self.verdict(),
             actions,
             duration,
         }
+    }
+
+    /// What each worker could do between the first arrival after the warm-up and the last one.
+    fn capacities(&self) -> impl Iterator<Item = f64> {
+        let edges = self.capacity_at_last.iter().zip(&self.capacity_at_window);
+        edges.map(|(last, first)| last - first)
+    }
+
+    fn utilizations(&self) -> Vec<f64> {
+        let both = self.routed.iter().map(Sum::value).zip(self.capacities());
+        both.map(|(work, could)| if could > 0.0 { work / could } else { 0.0 })
+            .collect()
     }
 
     /// On the window after the first tenth. One arrival makes no window.
@@ -154,8 +175,7 @@ impl Tally {
             return Verdict::Stable;
         }
         let routed: Vec<f64> = self.routed.iter().map(Sum::value).collect();
-        let edges = self.capacity_at_last.iter().zip(&self.capacity_at_window);
-        let capacity: Vec<f64> = edges.map(|(last, first)| last - first).collect();
+        let capacity: Vec<f64> = self.capacities().collect();
         let end = self.last_arrival;
         let growth = self.backlog.growth(0.1 * end, end);
         let few = (self.requests - self.warm_from) / (self.routed.len() as u64) < FEW_PER_WORKER;

@@ -15,7 +15,6 @@ mod chains;
 mod judge;
 mod many;
 mod metamorphic;
-mod parallel;
 mod print;
 mod references;
 mod scene;
@@ -23,6 +22,7 @@ mod single;
 mod splits;
 mod unstable;
 
+use crate::parallel;
 use clap::Args;
 use judge::Line;
 
@@ -126,7 +126,7 @@ fn table(tier: Tier, only: Option<&str>) -> Vec<Line> {
     let mut cases = cases(tier);
     cases.retain(|case| only.is_none_or(|id| is_of(case.id, id)));
     let weights: Vec<u64> = cases.iter().map(|case| case.requests).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = parallel::threads(None);
     let runs_before = scene::runs();
     let results = parallel::in_order(threads, &weights, |at| {
         let case = &cases[at];

@@ -9,7 +9,7 @@ const LIST: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 
 impl Scenario {
     /// Names of the fields that [`Scenario::set`] knows, in the order of help texts.
-    pub const FIELDS: [&str; 29] = [
+    pub const FIELDS: [&str; 30] = [
         "name",
         "strategy",
         "workload",
@@ -26,6 +26,7 @@ impl Scenario {
         "rate_rps",
         "discipline",
         "poll",
+        "poll_arrivals",
         "poll_phase",
         "fetch_delay",
         "network_delay",
@@ -75,6 +76,7 @@ impl Scenario {
             "rate_rps" => self.rate_rps = Some(number(1e-6, 1e9)?),
             "discipline" => self.discipline = Some(word(text).map_err(problem)?),
             "poll" => self.poll = Some(above_zero(text).map_err(problem)?),
+            "poll_arrivals" => self.poll_arrivals = Some(number(1e-3, 1e9)?),
             "poll_phase" => self.poll_phase = Some(word(text).map_err(problem)?),
             "fetch_delay" => self.fetch_delay = Some(word(text).map_err(problem)?),
             "network_delay" => self.network_delay = Some(word(text).map_err(problem)?),

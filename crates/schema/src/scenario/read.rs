@@ -89,15 +89,24 @@ impl<'a> Reader<'a> {
             };
             let expected = "text, a number or a list of numbers";
             let value: Option<Value> = self.document.value(&node, expected, &mut self.findings);
-            let Some(Text(text)) = value.as_ref().and_then(Text::of) else {
+            // Models are several texts, not one text with commas.
+            let texts: Option<Vec<Text>> = match &value {
+                Some(Value::Array(items)) if name == "model" => {
+                    items.iter().map(Text::of).collect()
+                }
+                other => other.as_ref().and_then(Text::of).map(|text| vec![text]),
+            };
+            let Some(texts) = texts else {
                 let problem = self.document.problem(&node, format!("expected {expected}"));
                 self.findings.push(problem);
                 continue;
             };
-            let found = scenario.set(name, name, &text).err();
-            for found in found.iter().flat_map(Problems::list) {
-                let problem = self.document.problem(&node, found.what.clone());
-                self.findings.push(problem.allowed(found.allowed.clone()));
+            for Text(text) in texts {
+                let found = scenario.set(name, name, &text).err();
+                for found in found.iter().flat_map(Problems::list) {
+                    let problem = self.document.problem(&node, found.what.clone());
+                    self.findings.push(problem.allowed(found.allowed.clone()));
+                }
             }
         }
         if let Some(node) = object.field("apis") {

@@ -74,6 +74,15 @@ fn what_is_wrong_is_named_with_its_place_and_bound() {
 }
 
 #[test]
+fn a_list_of_models_is_as_many_models() {
+    let text = r#"{"model":["a.plbtab","live=b,c.plbtab"]}"#;
+    let scenario = Scenario::parse("s.json", text).expect("good");
+    assert_eq!(scenario.model, ["a.plbtab", "live=b,c.plbtab"]);
+    let one = Scenario::parse("s.json", r#"{"model":"a.plbtab"}"#).expect("good");
+    assert_eq!(one.model, ["a.plbtab"]);
+}
+
+#[test]
 fn lists_repeat_with_a_star() {
     let mut scenario = Scenario::default();
     scenario.set("cores", "--cores", "1*1000,4").expect("good");

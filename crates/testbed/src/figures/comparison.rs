@@ -8,10 +8,11 @@
 
 use std::collections::BTreeMap;
 
+use evidence::{ALPHA, blocks_needed, holm, sign_flip};
 use serde::Serialize;
 
 use super::failures::{Failures, least};
-use super::intervals::{ALPHA, Interval, blocks_needed, holm, sign_flip, student};
+use super::intervals::{Interval, student};
 use super::run::{Outcome, Run};
 
 /// Prefix of the label under which the baseline runs a second time in each block.

@@ -1,23 +1,11 @@
-//! Intervals and tests over few paired blocks.
-//!
-//! The unit is one run; the pairs are runs of one block. Student's t gives the interval of a mean
-//! or of log-ratios, a sign-flip test the p value, Holm corrects for the number of comparisons.
-//! Cost: the sign-flip test walks 2^m patterns for m blocks. The analysis package computes the same
-//! figures independently from the rows.
+//! Intervals over few runs: Student's t for a mean or for paired log-ratios, Welch's for unpaired.
+//! The analysis package computes the same figures independently from the rows.
 
-use rand_core::RngCore as _;
-use schema::rng::{Purpose, stream};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// Two-sided confidence of every interval.
 const CONFIDENCE: f64 = 0.95;
-/// A claim needs an adjusted p below this.
-pub(crate) const ALPHA: f64 = 0.05;
-/// Up to 2^16 sign patterns are walked; above that they are drawn.
-const EXACT_BLOCKS: usize = 16;
-const DRAWN_PATTERNS: u32 = 100_000;
-
 /// A point with its 95 % bounds; what one block cannot give is NaN, `null` in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Interval {
@@ -94,60 +82,6 @@ fn around(point: f64, standard_error: f64, freedom: f64) -> Interval {
         low: point - t * standard_error,
         high: point + t * standard_error,
     }
-}
-
-/// Two-sided p of the hypothesis that every difference is as likely to have the other sign.
-///
-/// Exact over all 2^m patterns up to 16 values, so the smallest p is 2^(1-m); drawn from a fixed
-/// seed above that, with the observed pattern counted. NaN without values.
-pub(crate) fn sign_flip(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let observed = values.iter().sum::<f64>().abs();
-    let scale: f64 = values.iter().map(|v| v.abs()).sum();
-    // Equal up to rounding counts as equal: the mirrored pattern must never be missed.
-    let bound = observed - 1e-12 * scale.max(1e-300);
-    let reaches = |signs: u64| {
-        let flipped = values
-            .iter()
-            .enumerate()
-            .map(|(i, v)| if signs >> i & 1 == 1 { -v } else { *v });
-        flipped.sum::<f64>().abs() >= bound
-    };
-    if values.len() <= EXACT_BLOCKS {
-        let patterns = 1_u64 << values.len();
-        let hits = (0..patterns).filter(|&signs| reaches(signs)).count();
-        return hits as f64 / patterns as f64;
-    }
-    let mut rng = stream(0, Purpose::BlockOrder, 1, 0);
-    let hits = (0..DRAWN_PATTERNS)
-        .filter(|_| reaches(rng.next_u64()))
-        .count();
-    (1 + hits) as f64 / (1 + DRAWN_PATTERNS) as f64
-}
-
-/// Holm's step-down adjustment, in the given order; NaN stays NaN and is not counted.
-pub(crate) fn holm(p_values: &[f64]) -> Vec<f64> {
-    let mut places: Vec<usize> = (0..p_values.len())
-        .filter(|&i| !p_values[i].is_nan())
-        .collect();
-    places.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
-    let mut adjusted = vec![f64::NAN; p_values.len()];
-    let mut running = 0.0_f64;
-    for (rank, &place) in places.iter().enumerate() {
-        running = running.max(((places.len() - rank) as f64 * p_values[place]).min(1.0));
-        adjusted[place] = running;
-    }
-    adjusted
-}
-
-/// Fewest blocks with which `comparisons` claims can all be made: 2^(1-m) <= .05/k, m >= 6.
-pub(crate) fn blocks_needed(comparisons: usize) -> u32 {
-    let bound = ALPHA / comparisons.max(1) as f64;
-    (6..64)
-        .find(|&m| 2.0_f64.powi(1 - m) <= bound)
-        .map_or(64, |m| m as u32)
 }
 
 /// Quantile of sorted values, linearly interpolated; NaN without values.

@@ -1,11 +1,11 @@
 //! Bench presets: which workload, strategies, blocks, loads and warm-up.
 
 use clap::ValueEnum;
+use evidence::blocks_needed;
 use schema::laws::arrivals::Arrivals;
 use schema::problem::{Problem, Problems};
 use schema::workload::{Traffic, Workload};
 
-use crate::figures::intervals::blocks_needed;
 use crate::programs::Registered;
 
 const QUICK: &str = include_str!("../../../../workloads/quick.json");

@@ -309,7 +309,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let (stage, caller) = (at.stage, at.caller);
         let warmup = self
             .tally
-            .finished(self.now, self.now - at.arrived, fate.is_ok());
+            .finished(self.now, self.now - at.arrived, at.work, fate.is_ok());
         if W::WATCHES {
             let at = self.slots[slot];
             self.watch.finished(&Done {

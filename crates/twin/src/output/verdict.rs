@@ -38,6 +38,11 @@ impl Verdict {
         }
     }
 
+    /// Whether one of two signs says unstable.
+    pub fn is_in_doubt(self) -> bool {
+        matches!(self, Self::Inconclusive { .. })
+    }
+
     /// From what was routed to each worker in the window, what it could have done in it, and how the
     /// number in the system went. A window too short to show growth shows none.
     pub fn of(routed: &[f64], capacity: &[f64], growth: Option<Growth>) -> Self {

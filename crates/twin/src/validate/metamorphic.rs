@@ -5,8 +5,9 @@ mod walk;
 
 use super::judge::{Line, Measured};
 use super::scene::{measure, pool, simulate, spec, watched};
-use super::{Case, Tier, parallel};
+use super::{Case, Tier};
 use crate::engine::{self, Done, Path, Setup, Source, Watch};
+use crate::parallel;
 use crate::station::Model;
 use crate::sum::Sum;
 use walk::walk;

@@ -1,10 +1,12 @@
 //! The program from outside: its JSON, its files, its refusals.
 
 mod bad_input;
+mod compare;
 mod files;
 mod questions;
 mod readme;
 mod result;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! Known values: tables of Student's t, and results of scipy 1.14 where the case says so.
 
-use super::{blocks_needed, holm, quantile, sign_flip, slope_t, student, welch};
+use super::{quantile, slope_t, student, welch};
 
 fn close(got: f64, expected: f64) {
     assert!(
@@ -34,37 +34,6 @@ fn welch_uses_the_fractional_degrees_of_freedom() {
     // t(.975; 2.941176) = 3.2186 (between t(2) = 4.3027 and t(3) = 3.1824).
     let t = (interval.high - 2.0) / (5.0_f64 / 3.0).sqrt();
     assert!((3.1824..3.4).contains(&t), "{t}");
-}
-
-#[test]
-fn the_smallest_sign_flip_p_is_two_to_the_one_minus_m() {
-    close(sign_flip(&[0.1, 0.2, 0.05, 0.3, 0.1, 0.2]), 1.0 / 32.0);
-    close(sign_flip(&[1.0, -1.0]), 1.0);
-    // Patterns of (1, 2, -0.5) reaching |2.5|: +++ would be 3.5, ++- 2.5, and their mirrors: 4 of 8.
-    close(sign_flip(&[1.0, 2.0, -0.5]), 0.5);
-    assert!(sign_flip(&[]).is_nan());
-}
-
-#[test]
-fn more_than_sixteen_pairs_are_drawn_and_never_give_zero() {
-    let p = sign_flip(&[1.0; 20]);
-    assert!(p > 0.0 && p < 1e-3, "{p}");
-    assert_eq!(p.to_bits(), sign_flip(&[1.0; 20]).to_bits());
-}
-
-#[test]
-fn holm_steps_down_and_never_decreases() {
-    let adjusted = holm(&[0.01, 0.04, 0.03, f64::NAN]);
-    close(adjusted[0], 0.03);
-    close(adjusted[2], 0.06);
-    close(adjusted[1], 0.06);
-    assert!(adjusted[3].is_nan());
-    assert_eq!(holm(&[0.9, 0.8]), vec![1.0, 1.0]);
-}
-
-#[test]
-fn blocks_needed_grow_with_the_comparisons() {
-    assert_eq!([1, 2, 4, 10].map(blocks_needed), [6, 7, 8, 9]);
 }
 
 #[test]

@@ -3,8 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// So many threads, or all cores.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(cores, usize::from)
+}
+
 /// Runs one task for each weight, the heaviest first.
-pub(super) fn in_order<T: Send>(
+pub(crate) fn in_order<T: Send>(
     threads: usize,
     weights: &[u64],
     task: impl Fn(usize) -> T + Sync,

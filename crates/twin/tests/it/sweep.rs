@@ -1,0 +1,292 @@
+//! `twin sweep` and `twin table` from outside: the same bytes whatever the threads and interruptions.
+
+use crate::{stderr, stdout, twin};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SWEEP: &str = r#"{"schema":"plumbline.sweep/1","name":"t","seeds":3,
+    "base":{"requests":REQUESTS,"network_delay":"1ms"},
+    "grids":[
+      {"axes":[{"name":"pool","cases":{"W":{"cores":[4,3,2]},"S":{"cores":[0.8,0.6]}}},
+               {"field":"load","values":[0.5,0.9]},
+               {"field":"poll_arrivals","values":[1,13]},
+               {"field":"strategy","values":["round-robin","peak-ewma:decay=5s,choices=2","polled-own-sends"]}]},
+      {"base":{"strategy":"p2c"},"axes":[{"field":"balancers","values":[1,4]}]}]}"#;
+
+struct Sweep {
+    folder: tempfile::TempDir,
+}
+
+impl Sweep {
+    fn new(requests: u32) -> Self {
+        let sweep = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        sweep.write(&SWEEP.replace("REQUESTS", &requests.to_string()));
+        sweep
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.path("s.json"), text).expect("written");
+    }
+
+    fn command(&self, out: &str, threads: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_twin"));
+        command.arg("sweep").arg(self.path("s.json"));
+        command.arg("--out").arg(self.path(out));
+        command.args(["--quiet", "--threads", threads]);
+        command
+    }
+
+    fn run(&self, out: &str, threads: &str) -> String {
+        let output = self.command(out, threads).output().expect("starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        fs::read_to_string(self.path(out)).expect("a result")
+    }
+}
+
+#[test]
+fn one_thread_two_threads_and_a_killed_sweep_give_the_same_bytes() {
+    let sweep = Sweep::new(4000);
+    let one = sweep.run("one.csv", "1");
+    assert_eq!(one.lines().count(), 1 + 26 * 3);
+    assert_eq!(one, sweep.run("two.csv", "2"));
+
+    // Killed when a few rows are there; the journal stays, the same command goes on.
+    let partial = sweep.path("cut.csv.partial");
+    let mut child = sweep.command("cut.csv", "2").spawn().expect("starts");
+    let rows = |path: &Path| fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    let patience = Instant::now() + Duration::from_secs(60);
+    while rows(&partial) < 4 && Instant::now() < patience {
+        std::thread::yield_now();
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let kept = fs::read(&partial).expect("the journal stays");
+    assert!(!sweep.path("cut.csv").exists() && kept.len() > 100);
+    // Even in the middle of a line, and of a letter.
+    fs::write(&partial, [&kept[..kept.len() - 5], &[0xc3]].concat()).expect("written");
+    let mut again = sweep.command("cut.csv", "2");
+    let output = again.stderr(Stdio::piped()).output().expect("starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("runs are done already"));
+    assert_eq!(
+        fs::read_to_string(sweep.path("cut.csv")).expect("a result"),
+        one
+    );
+    assert!(!partial.exists());
+}
+
+#[test]
+fn a_row_is_the_run_that_twin_run_makes() {
+    let sweep = Sweep::new(20_000);
+    let text = sweep.run("out.csv", "2");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let names = reader.headers().expect("names").clone();
+    let at = |name: &str| names.iter().position(|n| n == name).expect(name);
+    let rows: Vec<_> = reader.records().map(|r| r.expect("a row")).collect();
+    assert!(
+        rows.iter()
+            .enumerate()
+            .all(|(i, row)| row[0] == i.to_string())
+    );
+    // W at load .5, 13 arrivals per poll, the third strategy, the third seed.
+    let row = &rows[(3 + 2) * 3 + 2];
+    let labels = [
+        "pool",
+        "poll_arrivals",
+        "strategy",
+        "balancers",
+        "seed",
+        "load",
+    ]
+    .map(|c| &row[at(c)]);
+    assert_eq!(labels, ["W", "13", "polled-own-sends", "", "3", "0.5"]);
+    // .5 of nine cores with a mean of 100 ms: 45 a second.
+    let poll = format!("{}s", 13.0 / 45.0);
+    let run = crate::run_json(&[
+        "--strategy",
+        "polled-own-sends",
+        "--load",
+        "0.5",
+        "--requests",
+        "20000",
+        "--network-delay",
+        "1ms",
+        "--seed",
+        "3",
+        "--poll",
+        &poll,
+    ]);
+    let number = |name: &str| row[at(name)].parse::<f64>().expect(name);
+    for name in ["mean_ms", "half_width_ms", "p99_ms"] {
+        let expected = run[name].as_f64().expect("a number");
+        assert!(
+            (number(name) / expected - 1.0).abs() < 1e-3,
+            "{name}: {} {expected}",
+            number(name)
+        );
+    }
+    assert!((number("arrivals_per_poll") - 13.0).abs() < 1e-9);
+    assert!((number("utilization_max") - 0.5).abs() < 0.1 && number("jain") > 0.98);
+    assert!(number("slowdown") > 1.0);
+    // Equal shares at .9 are unstable: the word, the worker, and no figure of latency.
+    let bad = &rows[6 * 3];
+    assert_eq!(
+        (
+            &bad[at("load")],
+            &bad[at("verdict")],
+            &bad[at("overloaded")]
+        ),
+        ("0.9", "unstable", "c")
+    );
+    for name in [
+        "mean_ms",
+        "half_width_ms",
+        "mean_over_service",
+        "slowdown",
+        "p50_ms",
+        "p99_ms",
+    ] {
+        assert!(bad[at(name)].is_empty(), "{name}");
+    }
+    // Two workers have two shares.
+    let last = rows
+        .iter()
+        .find(|row| &row[at("pool")] == "S")
+        .expect("a row");
+    assert!(!last[at("share_b")].is_empty() && last[at("share_c")].is_empty());
+
+    let out = sweep.path("out.csv");
+    let table = |more: &[&str]| {
+        let base = [
+            "table",
+            out.to_str().expect("text"),
+            "--rows",
+            "poll_arrivals",
+        ];
+        twin(&[&base, more].concat())
+    };
+    let output = table(&[
+        "--where",
+        "load=0.5",
+        "--where",
+        "pool=W",
+        "--cross",
+        "round-robin",
+    ]);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("poll_arrivals "),
+        "{text} {}",
+        stderr(&output)
+    );
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("13 ") && line.contains(" +- "))
+    );
+    let output = table(&["--where", "load=0.5"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("pool: varies"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_changed_file_is_refused_and_nothing_is_lost() {
+    let sweep = Sweep::new(300_000);
+    let mut child = sweep.command("out.csv", "1").spawn().expect("starts");
+    let partial = sweep.path("out.csv.partial");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while fs::metadata(&partial).map_or(0, |m| m.len()) == 0 && Instant::now() < patience {
+        std::thread::yield_now();
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let before = fs::read(&partial).expect("a journal");
+    sweep.write(&SWEEP.replace("REQUESTS", "300001"));
+    let output = sweep.command("out.csv", "1").output().expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(
+        text.contains("belongs to a sweep of another file") && text.contains("to start anew"),
+        "{text}"
+    );
+    assert_eq!(fs::read(&partial).expect("a journal"), before);
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused_before_the_first_run() {
+    let sweep = Sweep::new(1000);
+    let cases = [
+        ("{", "s.json:1:"),
+        (
+            &SWEEP.replace("REQUESTS", "0"),
+            "base.requests: 0: out of range (allowed: 1 to 1000000000000)",
+        ),
+        (
+            &SWEEP
+                .replace("REQUESTS", "1000")
+                .replace("round-robin", "rund-robin"),
+            "(pool = W, load = 0.5, poll_arrivals = 1, strategy = rund-robin): strategy: unknown strategy",
+        ),
+        (
+            &SWEEP.replace("REQUESTS", "1000,\"workload\":\"gone.json\""),
+            "cannot read",
+        ),
+        (
+            &SWEEP.replace("REQUESTS", "1000,\"poll\":\"1s\""),
+            "poll_arrivals: both an interval and its arrivals",
+        ),
+        (
+            &SWEEP
+                .replace("REQUESTS", "1000")
+                .replace("\"pool\"", "\"jain\""),
+            "the result has a column of this name",
+        ),
+    ];
+    for (text, said) in cases {
+        sweep.write(text);
+        let output = sweep.command("out.csv", "2").output().expect("starts");
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}: {error}");
+        assert!(error.contains(said), "{said}\n{error}");
+        assert!(!sweep.path("out.csv.partial").exists() && !sweep.path("out.csv").exists());
+    }
+    let output = twin(&["sweep", "/no/such/file.json"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_sweeps_shipped_are_good_and_say_their_cells() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sweeps");
+    let dry = |name: &str| {
+        let file = folder.join(name);
+        let output = twin(&["sweep", file.to_str().expect("text"), "--dry-run"]);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        stdout(&output)
+    };
+    // Three loads, ten intervals, four strategies, eight seeds of 200,000.
+    assert_eq!(
+        dry("staleness.json"),
+        "960 runs of 192000000 requests in all\n"
+    );
+    // {W, S} x 3 loads PS, W x 3 loads FIFO, W at .42 both; x 2 traffics x 3 changes x {1, 4} x 3 intervals
+    // x 10 strategies x 8 seeds.
+    assert_eq!(
+        dry("matrix.json"),
+        format!(
+            "{} runs of {} requests in all\n",
+            396 * 80,
+            396_u64 * 80 * 22_000
+        )
+    );
+}
