@@ -35,8 +35,8 @@ pub struct Plan {
     pub setup: Setup,
     /// Offered work over capacity; none in a closed loop, where answers set the pace.
     pub load: Option<f64>,
-    /// Mean arrivals per second at all balancers together; none in a closed loop.
-    pub rate_rps: Option<f64>,
+    /// Mean arrivals in a poll interval at all balancers together; none in a closed loop.
+    pub arrivals_per_poll: Option<f64>,
     /// The strategy.
     pub spec: Spec,
 }
@@ -72,6 +72,10 @@ impl Plan {
         }
         check_faults(scenario.faults.as_ref(), &workers)?;
         let model = model(scenario, &classes, &workers, mean)?;
+        let interval = poll_interval(scenario, rate_rps, mean)?;
+        // What was given is told as it was given, not as it comes back from the rate.
+        let per_interval = rate_rps.map(|rate_rps| rate_rps * interval);
+        let arrivals_per_poll = scenario.poll_arrivals.or(per_interval);
         let setup = Setup {
             model,
             mean_work: mean,
@@ -81,7 +85,7 @@ impl Plan {
             source,
             requests,
             polls: Polls {
-                interval: poll_interval(scenario, rate_rps, mean)?,
+                interval,
                 phase: match scenario.poll_phase {
                     Some(PollPhase::Spread) => Phase::Spread,
                     Some(PollPhase::Together) | None => Phase::Together,
@@ -110,7 +114,7 @@ impl Plan {
         Ok(Self {
             setup,
             load,
-            rate_rps,
+            arrivals_per_poll,
             spec,
         })
     }

@@ -5,8 +5,6 @@ use predictor::LatencyTable;
 use schema::problem::{Problem, Problems};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strategies::registry::Models;
@@ -57,12 +55,8 @@ impl Library {
         if self.tables.len() == MAX_FILES {
             return Err(format!("more than {MAX_FILES} files of models"));
         }
-        let mut bytes = Vec::new();
-        // One byte more than allowed, so that the reader sees that there are too many.
-        let most = predictor::table::MAX_FILE_BYTES as u64 + 1;
-        File::open(path)
-            .and_then(|file| file.take(most).read_to_end(&mut bytes))
-            .map_err(|e| e.to_string())?;
+        let most = predictor::table::MAX_FILE_BYTES as u64;
+        let bytes = input::read_up_to(path, most).map_err(|e| e.to_string())?;
         self.contents.update(Sha256::digest(&bytes));
         let table = Arc::new(LatencyTable::from_bytes(&bytes).map_err(|e| e.to_string())?);
         self.tables.insert(path.to_path_buf(), Arc::clone(&table));

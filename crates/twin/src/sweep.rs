@@ -70,6 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(out) => out.clone(),
         None => Path::new(arguments.file.file_stem().unwrap_or_default()).with_extension("csv"),
     };
+    input::refuse_same(&arguments.file, &out, "--out").map_err(|problem| *problem)?;
     let digest = inputs.digest(&text);
     let journal = Journal::open(&out, &digest, sweep.runs())?;
     let resumed = journal.done();

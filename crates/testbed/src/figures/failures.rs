@@ -7,9 +7,9 @@
 //! arm is below .05. Failures come in bursts, which makes that test refuse more often than it says:
 //! the safe side. The analysis package applies the same rule.
 
+use evidence::ALPHA;
 use statrs::distribution::{Binomial, DiscreteCDF as _};
 
-use super::intervals::ALPHA;
 use super::run::{Outcome, Run};
 
 /// An arm that failed more than this share of its requests is compared with nothing.

@@ -1,7 +1,6 @@
 //! One run as a line of CSV.
 
 use crate::build::{Plan, worker_name};
-use crate::engine::Source;
 use crate::tally::{Outcome, Verdict};
 
 /// Columns after the axes; shares of the workers follow.
@@ -129,12 +128,11 @@ fn results(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let used = &outcome.utilizations;
     let most = used.iter().copied().fold(0.0, f64::max);
     let least = used.iter().copied().fold(f64::INFINITY, f64::min);
-    let per_poll = plan.rate_rps.map(|rate| rate * setup.polls.interval);
     vec![
         setup.seed.to_string(),
         outcome.requests.to_string(),
         number(plan.load),
-        number(per_poll.filter(|_| !matches!(setup.source, Source::Users { .. }))),
+        number(plan.arrivals_per_poll),
         (setup.mean_work * 1e3).to_string(),
         verdict.into(),
         overloaded.map_or(String::new(), |w| setup.workers[w].name.clone()),

@@ -14,7 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![Case::new("A21", title, 1_000_000, move |tier| {
         let plan = Plan {
             setup: pool(&[4.0, 3.0, 2.0], LOAD, tier.requests(1_000_000)),
-            rate_rps: None,
+            arrivals_per_poll: None,
             load: Some(LOAD),
             spec: spec("round-robin")?,
         };
