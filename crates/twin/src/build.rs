@@ -278,8 +278,8 @@ impl Traffic {
                         .next("name one, or choose exp, det, lognormal, h2 or pareto"),
                 );
             }
-            Some(Sizes::Workload) => (SizeLaw::Constant, TraceSizes::Own),
-            None if workload.is_some() => (SizeLaw::Constant, TraceSizes::Own),
+            Some(Sizes::Workload) => (noise(workload), TraceSizes::Own),
+            None if workload.is_some() => (noise(workload), TraceSizes::Own),
             None => (SizeLaw::Exponential, TraceSizes::Law),
             Some(Sizes::Law(law)) => (law, TraceSizes::Law),
         };
@@ -295,6 +295,16 @@ impl Traffic {
             own_sizes,
             weights,
         })
+    }
+}
+
+/// How a workload's sizes lie around those of its APIs, where its own schedule is not followed.
+fn noise(workload: Option<&Workload>) -> SizeLaw {
+    match workload.map(|workload| &workload.traffic) {
+        Some(schema::workload::Traffic::Drawn(drawn)) if drawn.size_cv > 0.0 => {
+            SizeLaw::log_normal(drawn.size_cv)
+        }
+        _ => SizeLaw::Constant,
     }
 }
 

@@ -57,6 +57,42 @@ fn every_pick_of_every_strategy_comes_out_again_when_the_log_is_replayed() {
 }
 
 #[test]
+fn a_workload_keeps_its_noise_of_sizes_under_other_arrivals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = folder.path().join("rows.csv");
+    let workload = workloads().join("scenario-w.json");
+    let output = twin(&[
+        "run",
+        "--strategy",
+        "random",
+        "--workload",
+        workload.to_str().expect("text"),
+        "--arrivals",
+        "poisson",
+        "--out",
+        rows.to_str().expect("text"),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut reader = csv::Reader::from_path(&rows).expect("rows");
+    let sizes = reader.records().filter_map(|row| {
+        let row = row.expect("a row");
+        let at = |name: &str| COLUMNS.iter().position(|c| *c == name).expect("a column");
+        let size: f64 = row[at("task_size_mi")].parse().expect("a number");
+        (&row[at("api_id")] == "api-005").then_some(size)
+    });
+    let sizes: Vec<f64> = sizes.collect();
+    // Every tenth of 22,000 requests, mean 120 MI, coefficient of variation .2.
+    let n = sizes.len() as f64;
+    let mean = sizes.iter().sum::<f64>() / n;
+    let cv = (sizes.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / n).sqrt() / mean;
+    assert!((n - 2200.0).abs() < 200.0, "{n}");
+    assert!(
+        (mean / 120.0 - 1.0).abs() < 0.02 && (cv - 0.2).abs() < 0.015,
+        "{mean} {cv}"
+    );
+}
+
+#[test]
 fn rows_have_the_stable_columns_and_one_line_per_request() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows = folder.path().join("rows.csv");
