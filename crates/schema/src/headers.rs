@@ -23,6 +23,9 @@ pub const ATTEMPTS: &str = "x-plumbline-attempts";
 /// Prefix of every header that only the balancer may set.
 pub const RESERVED_PREFIX: &str = "x-plumbline-";
 
+/// Longest time that a timing header can tell, microseconds: a day. No request lives longer.
+pub const MAX_TIMING_US: u64 = 86_400_000_000;
+
 /// `queue_wait_us` and `service_time_us` of a worker's timing header, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkerTiming {
@@ -33,14 +36,16 @@ pub struct WorkerTiming {
 }
 
 impl WorkerTiming {
-    /// Reads `queue_wait_us=N,service_time_us=N`; `None` unless both are present and whole numbers.
+    /// Reads `queue_wait_us=N,service_time_us=N`; `None` unless both are present, whole numbers and at
+    /// most [`MAX_TIMING_US`]: what cannot be true is unknown.
     pub fn parse(text: &str) -> Option<Self> {
+        let time = |v: &str| v.parse().ok().filter(|us| *us <= MAX_TIMING_US);
         let mut queue_wait_us = None;
         let mut service_time_us = None;
         for part in text.split(',') {
             match part.trim().split_once('=')? {
-                ("queue_wait_us", v) => queue_wait_us = Some(v.parse().ok()?),
-                ("service_time_us", v) => service_time_us = Some(v.parse().ok()?),
+                ("queue_wait_us", v) => queue_wait_us = Some(time(v)?),
+                ("service_time_us", v) => service_time_us = Some(time(v)?),
                 _ => {}
             }
         }
@@ -63,7 +68,10 @@ impl std::fmt::Display for WorkerTiming {
 
 #[cfg(test)]
 mod tests {
-    use super::WorkerTiming;
+    use super::{MAX_TIMING_US, WorkerTiming};
+    use crate::decision::Decision;
+    use crate::load_report::{self, LoadReport};
+    use proptest::prelude::*;
 
     #[test]
     fn worker_timing_reads_what_it_prints() {
@@ -79,5 +87,35 @@ mod tests {
             None
         );
         assert_eq!(WorkerTiming::parse(""), None);
+        for absurd in [u64::MAX, MAX_TIMING_US + 1] {
+            let text = format!("queue_wait_us=1,service_time_us={absurd}");
+            assert_eq!(WorkerTiming::parse(&text), None);
+        }
+    }
+
+    proptest! {
+        /// Whatever a worker sends, a reader says a bounded value or that it knows none.
+        #[test]
+        fn any_text_is_read_within_bounds_or_not_at_all(
+            noise in ".{0,80}",
+            numbers in prop::collection::vec("[-+0-9.eEinfNa]{0,24}", 4),
+        ) {
+            let [a, b, c, d] = &numbers[..] else { unreachable!() };
+            let timing = format!("queue_wait_us={a},service_time_us={b}");
+            for text in [&noise, &timing] {
+                if let Some(t) = WorkerTiming::parse(text) {
+                    prop_assert!(t.queue_wait_us.max(t.service_time_us) <= MAX_TIMING_US);
+                }
+            }
+            let load = format!("TEXT eps={a},named_metrics.active={b},named_metrics.mean50={c},named_metrics.sequence={d}");
+            for text in [&noise, &load] {
+                let Ok(report) = LoadReport::parse(text) else { continue };
+                for value in [report.eps, report.mean_latency_50_ms].into_iter().flatten() {
+                    prop_assert!((0.0..=load_report::MAX_VALUE).contains(&value));
+                }
+            }
+            let _ = Decision::parse(&noise);
+            let _ = Decision::parse(&format!("attempts={a},cores={b},{noise}"));
+        }
     }
 }

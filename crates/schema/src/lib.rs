@@ -15,6 +15,7 @@ pub mod lateness;
 pub mod laws;
 pub mod load_report;
 pub mod manifest;
+pub mod origin;
 pub mod problem;
 pub mod protection;
 pub mod report;

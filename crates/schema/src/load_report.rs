@@ -7,6 +7,10 @@ use std::fmt;
 /// Longest header value that is read, bytes.
 pub const MAX_BYTES: usize = 4096;
 
+/// Largest value of a metric. Nothing a worker measures comes near it, and sums of such values stay
+/// finite and exact.
+pub const MAX_VALUE: f64 = 1e12;
+
 /// A worker's load as it answers. Unknown metrics of a foreign worker are ignored.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadReport {
@@ -32,8 +36,8 @@ impl LoadReport {
     /// Reads the text form.
     ///
     /// # Errors
-    /// A lower-case reason naming the metric: another format than `TEXT`, a value that is no finite
-    /// non-negative number, a header longer than [`MAX_BYTES`].
+    /// A lower-case reason naming the metric: another format than `TEXT`, a value that is no
+    /// number from 0 to [`MAX_VALUE`], a header longer than [`MAX_BYTES`].
     pub fn parse(header: &str) -> Result<Self, String> {
         if header.len() > MAX_BYTES {
             return Err(format!(
@@ -53,7 +57,7 @@ impl LoadReport {
             let value: f64 = text
                 .parse()
                 .ok()
-                .filter(|v: &f64| v.is_finite() && *v >= 0.0)
+                .filter(|v| (0.0..=MAX_VALUE).contains(v))
                 .ok_or_else(|| format!("load report metric {name} has the value \"{text}\""))?;
             match name {
                 "cpu_utilization" => report.utilization = Some(value),
@@ -139,6 +143,7 @@ mod tests {
             "TEXT eps=-1",
             "TEXT eps",
             "TEXT eps=inf",
+            "TEXT eps=1e300",
         ] {
             assert!(LoadReport::parse(bad).is_err(), "{bad}");
         }

@@ -279,6 +279,11 @@ impl Dispatcher {
         self.open.len()
     }
 
+    /// Mean time of the pool's last good attempts, ns; known while fast failures are held.
+    pub fn usual_latency_ns(&self) -> Option<u64> {
+        self.fail_hold.as_ref().map(FailHold::mean_ns)
+    }
+
     /// The latest time seen.
     pub fn now(&self) -> Time {
         self.now

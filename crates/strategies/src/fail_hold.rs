@@ -132,7 +132,8 @@ impl FailHold {
         self.sum_ns += u128::from(latency_ns);
     }
 
-    fn mean_ns(&self) -> u64 {
+    /// Mean time of the pool's good attempts, ns.
+    pub(crate) fn mean_ns(&self) -> u64 {
         let n = self.good_ns.len();
         if n < MIN_GOOD_ONES {
             return FIRST_MEAN_NS;

@@ -5,7 +5,11 @@ use crate::backends::Backend;
 use crate::time::Time;
 use crate::values::BackendId;
 use schema::event::Candidate;
+use schema::load_report::MAX_VALUE;
 use schema::report::Report;
+
+/// Most requests a worker can say it holds.
+const MAX_ACTIVE: u32 = 1_000_000_000;
 
 /// The moment a poll or probe left, with the counts of that moment. Taken when the request is sent,
 /// given back with its answer: "own sends since" is then `sent - sent_before`, and requests sent while
@@ -124,7 +128,7 @@ fn is_older(report: &Report, stored: &Report) -> bool {
             && report.sequence == stored.sequence)
 }
 
-/// A number that is not finite or is negative says nothing.
+/// A number that cannot be true says nothing: one that is not finite, negative, or beyond all measure.
 fn sanitize(report: &mut Report) {
     for value in [
         &mut report.mean_latency_50_ms,
@@ -138,6 +142,10 @@ fn sanitize(report: &mut Report) {
         &mut report.rif_latency_ms,
         &mut report.speed,
     ] {
-        *value = value.filter(|v| v.is_finite() && *v >= 0.0);
+        *value = value.filter(|v| (0.0..=MAX_VALUE).contains(v));
+    }
+    report.active = report.active.filter(|n| *n <= MAX_ACTIVE);
+    if let Some(jobs) = &mut report.work_left {
+        jobs.retain(|job| (0.0..=MAX_VALUE).contains(&job.core_ms));
     }
 }
