@@ -4,6 +4,8 @@
 //! many borders and cells are equal; exit 1 on a difference, 2 on a file that cannot be read. The two
 //! files are what `python -m plumbline_analysis.training export --json MODEL.json --out TABLE` writes.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 // An example is its own driver: it opens files and prints.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 

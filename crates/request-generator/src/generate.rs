@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     })?;
     if let Some(out) = &arguments.out {
         let (mean_mi, gap_ms) = (workload.mean_task_size_mi(), workload.mean_gap_ms());
-        eprintln!(
+        console::tell!(
             "{}: {} requests of {} APIs, mean task size {mean_mi:.2} MI, one request every \
              {gap_ms:.3} ms on average: {}",
             out.display(),

@@ -231,29 +231,29 @@ fn report(
     raised: u64,
 ) {
     if placed.spread {
-        eprintln!(
+        console::tell!(
             "note: the stamps are whole seconds: each request was put at a uniformly drawn moment \
              of its second (seed {}; --keep-stamps leaves them together)",
             arguments.seed
         );
     }
     if placed.sorted > 0 {
-        eprintln!(
+        console::tell!(
             "note: {} rows were earlier than a row before them; requests are sorted by time",
             placed.sorted
         );
     }
     if skipped > 0 {
-        eprintln!("note: {skipped} bad rows were left out");
+        console::tell!("note: {skipped} bad rows were left out");
     }
     if raised > 0 {
-        eprintln!(
+        console::tell!(
             "note: {raised} sizes below 1 MI were raised to it, the least a request may take"
         );
     }
     if let Some(out) = &arguments.out {
         let (mean_mi, gap_ms) = (workload.mean_task_size_mi(), workload.mean_gap_ms());
-        eprintln!(
+        console::tell!(
             "{}: {} requests of {} APIs over {:.3} s, mean task size {mean_mi:.2} MI, one request \
              every {gap_ms:.3} ms on average: {}",
             out.display(),

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            console::tell!("error: {error:#}");
             let bad_input = error.is::<Problem>() || error.is::<Problems>();
             ExitCode::from(if bad_input { 2 } else { 1 })
         }

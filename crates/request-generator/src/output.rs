@@ -18,11 +18,9 @@ pub(crate) fn write(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Some(path) = path else {
-        return match buffered(io::stdout().lock(), content) {
-            // The reader, such as `head`, had enough.
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-            other => other.map(drop).context("cannot write to standard output"),
-        };
+        return Ok(console::heard(
+            buffered(io::stdout().lock(), content).map(drop),
+        )?);
     };
     let result = if is_special(path) {
         File::create(path)

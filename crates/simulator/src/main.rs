@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     match replay::run(&cli::Cli::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            console::tell!("error: {error:#}");
             let bad_input = error.is::<Problem>() || error.is::<Problems>();
             ExitCode::from(if bad_input { 2 } else { 1 })
         }

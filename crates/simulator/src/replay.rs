@@ -146,7 +146,7 @@ fn max_in_flight(cli: &Cli) -> anyhow::Result<usize> {
              raise it (ulimit -n) or allow at most {possible} in flight"
         );
     }
-    eprintln!(
+    console::tell!(
         "warning: at most {possible} requests in flight, since the limit on open files is {granted}"
     );
     Ok(possible)
@@ -404,9 +404,8 @@ fn check_space(out: &Path, rows: usize) -> anyhow::Result<()> {
 }
 
 fn report(cli: &Cli, summary: &Summary) -> anyhow::Result<()> {
-    use std::io::Write as _;
     if summary.generator_saturated {
-        eprintln!(
+        console::tell!(
             "warning: generator_saturated: the client could not keep the schedule (lateness p99 \
              {:.3} ms, bound {:.3} ms, {} never sent); lower the rate or free the machine",
             summary.lateness_p99_us.unwrap_or(0.0) / 1e3,
@@ -421,7 +420,5 @@ fn report(cli: &Cli, summary: &Summary) -> anyhow::Result<()> {
     } else {
         summary.preview()
     };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to standard output")
+    Ok(console::print(format_args!("{text}"))?)
 }

@@ -75,7 +75,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> anyhow::Result<u8> {
 
 impl Bench {
     async fn run(mut self, arguments: &BenchArgs) -> anyhow::Result<u8> {
-        eprintln!("{}", self.preface());
+        console::tell!("{}", self.preface());
         self.manifest.interrupted = false;
         self.manifest.aborted = None;
         self.folder.write_manifest(&self.manifest)?;
@@ -102,9 +102,9 @@ impl Bench {
         };
         self.folder.drop_parts()?;
         if arguments.json {
-            println!("{}", serde_json::to_string_pretty(&summary)?);
+            console::say!("{}", serde_json::to_string_pretty(&summary)?)?;
         } else {
-            print!("\n{}", summary.text());
+            console::print(format_args!("\n{}", summary.text()))?;
         }
         self.make_report(arguments);
         Ok(code)
@@ -172,7 +172,7 @@ impl Bench {
             }
             bar.set_message(self.manifest.arms[i].label.clone());
             match self.run_arm(i, bed, &control).await? {
-                Some(run) => bar.suspend(|| eprintln!("{}", self.arm_line(i, &run))),
+                Some(run) => bar.suspend(|| console::tell!("{}", self.arm_line(i, &run))),
                 None => return Ok(self.interrupted()),
             }
         }
@@ -228,7 +228,7 @@ impl Bench {
             }
         }
         for reason in &reasons {
-            eprintln!("not valid: {reason}");
+            console::tell!("not valid: {reason}");
         }
         if reasons.is_empty() { 0 } else { NOT_VALID }
     }
@@ -236,12 +236,12 @@ impl Bench {
     fn make_report(&self, arguments: &BenchArgs) {
         let root = self.folder.root().display();
         if arguments.no_report {
-            eprintln!("results in {root}; `testbed report {root}` makes a report");
+            console::tell!("results in {root}; `testbed report {root}` makes a report");
             return;
         }
         match report::make(self.folder.root()) {
-            Ok(report) => eprintln!("report: {}", report.display()),
-            Err(error) => eprintln!(
+            Ok(report) => console::tell!("report: {}", report.display()),
+            Err(error) => console::tell!(
                 "no report ({error:#}); rows and summary are in {root}, `testbed report {root}` \
                  makes it later"
             ),
@@ -255,7 +255,7 @@ impl Bench {
             .iter()
             .filter(|a| a.state == ArmState::Done)
             .count();
-        eprintln!(
+        console::tell!(
             "interrupted after {done} of {} arms; go on with: testbed bench --resume {}",
             self.manifest.arms.len(),
             self.folder.root().display()

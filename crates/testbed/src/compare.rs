@@ -49,16 +49,16 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
         let value = serde_json::json!({
             "a": a, "b": b, "differing_conditions": differing, "strategies": lines
         });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        console::say!("{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
-    println!(
+    console::say!(
         "A {} ({})\nB {} ({})",
         a.display(),
         stamp(&manifest_a),
         b.display(),
         stamp(&manifest_b)
-    );
+    )?;
     for line in &lines {
         let bounds = if line.ratio.has_bounds() {
             format!(" [{:.4}..{:.4}]", line.ratio.low, line.ratio.high)
@@ -74,19 +74,19 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
             _ => String::new(),
         };
         if line.failing {
-            println!(
+            console::say!(
                 "{}: not compared, since latencies of good answers alone would mislead{failed}",
                 line.label
-            );
+            )?;
             continue;
         }
-        println!(
+        console::say!(
             "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}{failed}",
             line.label, line.mean_ms_a, line.mean_ms_b, line.ratio.point
-        );
+        )?;
     }
     for condition in differing {
-        println!("not the same: {condition}");
+        console::say!("not the same: {condition}")?;
     }
     Ok(())
 }

@@ -122,10 +122,10 @@ pub(crate) async fn run(arguments: &CompareTwinArgs) -> anyhow::Result<u8> {
     let agreement = compare(&recorded, &calibration, &programs, &twin, &out)?;
     write_json(&out.join("agreement.json"), &agreement)?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&agreement)?);
+        console::say!("{}", serde_json::to_string_pretty(&agreement)?)?;
     } else {
-        print!("{}", text::table(&agreement));
-        eprintln!("details in {}", out.join("agreement.json").display());
+        console::print(format_args!("{}", text::table(&agreement)))?;
+        console::tell!("details in {}", out.join("agreement.json").display());
     }
     Ok(u8::from(!agreement.missed.is_empty()))
 }

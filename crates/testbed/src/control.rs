@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use reqwest::{Client, StatusCode};
+use schema::problem::printable;
 use schema::stats::Stats;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +12,8 @@ use serde_json::Value;
 
 /// Longest wait for an answer of an admin listener.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// Longest answer of an admin listener or a statistics page that is read, bytes.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// Pause between two looks at a state that is waited for.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -72,7 +75,7 @@ impl Control {
             let answer = self.client.get(&url).send().await;
             let reason = match answer {
                 Ok(answer) if answer.status() == StatusCode::OK => return Ok(()),
-                Ok(answer) => answer.text().await.unwrap_or_default(),
+                Ok(answer) => read_text(answer).await.unwrap_or_default(),
                 Err(error) => format!("{:#}", anyhow::Error::from(error)),
             };
             if Instant::now() > deadline {
@@ -203,7 +206,7 @@ impl Control {
             .with_context(|| format!("POST {url}"))?;
         let status = answer.status();
         if !status.is_success() {
-            let text = answer.text().await.unwrap_or_default();
+            let text = read_text(answer).await.unwrap_or_default();
             bail!("POST {url}: {status}: {}", text.trim());
         }
         Ok(())
@@ -213,7 +216,61 @@ impl Control {
         let url = format!("{base}{path}");
         let answer = self.client.get(&url).send().await;
         let answer = answer.and_then(reqwest::Response::error_for_status);
-        let text = answer.with_context(|| format!("GET {url}"))?.text().await?;
-        serde_json::from_str(&text).with_context(|| format!("GET {url}: unexpected answer {text}"))
+        let answer = answer.with_context(|| format!("GET {url}"))?;
+        let text = read_text(answer)
+            .await
+            .with_context(|| format!("GET {url}"))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("GET {url}: unexpected answer {}", printable(&text)))
+    }
+}
+
+/// The body of an answer, given up as soon as it is too long, whatever length its head tells.
+async fn read_text(mut answer: reqwest::Response) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        if bytes.len() + part.len() > MAX_ANSWER_BYTES {
+            bail!("the answer is above {MAX_ANSWER_BYTES} bytes");
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Addresses, Control, WorkerAddress};
+    use std::io::{Read as _, Write as _};
+
+    #[tokio::test]
+    async fn an_answer_without_an_end_is_given_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+            let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
+            let mut sent = stream.write_all(head.as_bytes());
+            while sent.is_ok() {
+                sent = stream.write_all(chunk.as_bytes());
+            }
+        });
+        let worker = WorkerAddress {
+            name: "a".into(),
+            url: url.clone(),
+            admin: url.clone(),
+        };
+        let addresses = Addresses {
+            balancer: url.clone(),
+            admin: url,
+            workers: vec![worker],
+        };
+        let error = Control::new(addresses)
+            .unwrap()
+            .worker_stats()
+            .await
+            .unwrap_err();
+        assert!(format!("{error:#}").contains("above"), "{error:#}");
     }
 }

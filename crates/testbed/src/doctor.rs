@@ -83,7 +83,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<u8> {
     let bad = checks.iter().any(|c| c.verdict == Verdict::Bad);
     if json {
         let value = serde_json::json!({"can_bench": !bad, "checks": checks});
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        console::say!("{}", serde_json::to_string_pretty(&value)?)?;
     } else {
         for check in &checks {
             let mark = match check.verdict {
@@ -91,7 +91,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<u8> {
                 Verdict::Lacking => "lack",
                 Verdict::Bad => "BAD ",
             };
-            println!("{mark}  {:<12}{}", check.what, check.found);
+            console::say!("{mark}  {:<12}{}", check.what, check.found)?;
         }
     }
     Ok(u8::from(bad))

@@ -23,6 +23,9 @@ use self::lock::Lock;
 pub(crate) use self::rows::read_rows;
 use crate::plan::order::stem;
 
+/// The event log from the balancer's start to the first arm.
+pub(crate) const START_LOG: &str = "events/start.jsonl";
+
 /// A result folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
@@ -100,7 +103,8 @@ impl Folder {
             let path = self.root.join(name);
             fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         }
-        Ok(())
+        // A balancer overwrites no log, so the one it begins with makes way.
+        move_aside(&self.path(START_LOG))
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -146,13 +150,7 @@ impl Folder {
         let _ = fs::remove_file(self.marker(arm));
         let mut left = vec![self.part(arm)];
         left.extend(arm.events.as_ref().map(|e| self.path(e)));
-        for path in left.into_iter().filter(|p| p.exists()) {
-            let mut aside = path.clone().into_os_string();
-            aside.push(".partial");
-            fs::rename(&path, &aside)
-                .with_context(|| format!("cannot set {} aside", path.display()))?;
-        }
-        Ok(())
+        left.iter().try_for_each(|path| move_aside(path))
     }
 
     /// Puts `rows.csv` together from the finished arms, in running order.
@@ -304,6 +302,18 @@ pub(crate) fn newest(results: &Path) -> anyhow::Result<PathBuf> {
         .filter(|p| p.join("manifest.json").is_file())
         .max();
     Ok(newest.ok_or_else(none)?)
+}
+
+/// Renames what is at `path`, if anything, over what was there before it.
+fn move_aside(path: &Path) -> anyhow::Result<()> {
+    let mut aside = path.as_os_str().to_os_string();
+    aside.push(".partial");
+    match fs::rename(path, &aside) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(e).with_context(|| format!("cannot set {} aside", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

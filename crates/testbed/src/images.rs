@@ -45,10 +45,10 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     let top = checkout(&here).context("no compose.yaml here or above; run it in a checkout")?;
     build(&programs, top)?;
     let tag = tag(&digest(&programs)?);
-    println!(
+    console::say!(
         "{IMAGE} and {REPOSITORY}:{tag} built from {}",
         programs.path("").display()
-    );
+    )?;
     Ok(())
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn ensure(
     {
         return Ok(Image { tag, id });
     }
-    eprintln!("building {name} from {}", programs.path("").display());
+    console::tell!("building {name} from {}", programs.path("").display());
     build(programs, checkout)?;
     match engine.image_with_label(&name, PROGRAMS_LABEL).await {
         Some((id, label)) if label == wanted => Ok(Image { tag, id }),

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            console::tell!("error: {error:#}");
             let bad_input = error
                 .chain()
                 .any(|e| e.is::<Problem>() || e.is::<Problems>());

@@ -24,7 +24,7 @@ pub(crate) fn run(results: Option<&Path>) -> anyhow::Result<u8> {
     };
     let (folder, manifest) = Folder::open(&root)?;
     if let Some(holder) = folder.holder() {
-        eprintln!(
+        console::tell!(
             "{}: still being filled by {holder}; this is what is finished so far",
             root.display()
         );
@@ -32,9 +32,9 @@ pub(crate) fn run(results: Option<&Path>) -> anyhow::Result<u8> {
     let rows = folder.read_rows(&manifest)?;
     let summary = Summary::of(&manifest, &rows);
     folder.write_json("summary.json", &summary)?;
-    print!("{}", summary.text());
+    console::print(format_args!("{}", summary.text()))?;
     let report = make(&root)?;
-    println!("\nreport: {}", report.display());
+    console::say!("\nreport: {}", report.display())?;
     Ok(0)
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<u8> {
         if arguments.all_trees {
             command.arg("--all-trees");
         }
-        eprintln!("training {name} on {strategy} rows ({statistics} counts)");
+        console::tell!("training {name} on {strategy} rows ({statistics} counts)");
         complete(command, "the training")?;
         for (from, to) in [
             ("model.plbtab", format!("{name}.plbtab")),
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<u8> {
             fs::copy(folder.join(from), &to)
                 .with_context(|| format!("cannot write {}", to.display()))?;
         }
-        println!("{}", arguments.out.join(format!("{name}.plbtab")).display());
+        console::say!("{}", arguments.out.join(format!("{name}.plbtab")).display())?;
     }
     Ok(0)
 }

@@ -46,8 +46,8 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
         native_mips_all_busy: calibration.native_mips_all_busy,
     };
     let burn = burn::choose(&situation, arguments.burn_fraction.0);
-    println!("{} back end ({})", selected.kind(), selected.reason);
-    println!("burn fraction {} ({})", burn.fraction, burn.reason);
+    console::say!("{} back end ({})", selected.kind(), selected.reason)?;
+    console::say!("burn fraction {} ({})", burn.fraction, burn.reason)?;
     let settings = Settings {
         mips_per_core: MIPS_PER_CORE,
         burn_fraction: burn.fraction,
@@ -90,8 +90,8 @@ async fn containers(
         workers: Vec::new(),
     })?;
     control.ready(READY_LIMIT).await?;
-    tell(control.addresses());
-    println!("stop it with: make down (or testbed down)");
+    tell(control.addresses())?;
+    console::say!("stop it with: make down (or testbed down)")?;
     Ok(())
 }
 
@@ -135,8 +135,8 @@ async fn processes(
     Control::new(bed.addresses().clone())?
         .ready(READY_LIMIT)
         .await?;
-    tell(bed.addresses());
-    println!("Ctrl-C stops it");
+    tell(bed.addresses())?;
+    console::say!("Ctrl-C stops it")?;
     let mut look = tokio::time::interval(Duration::from_secs(1));
     let ended = loop {
         tokio::select! {
@@ -150,13 +150,13 @@ async fn processes(
     Ok(stop.exit_code().unwrap_or(0))
 }
 
-fn tell(addresses: &Addresses) {
-    println!("balancer {}", addresses.balancer);
-    println!("admin    {}/", addresses.admin);
-    println!(
+fn tell(addresses: &Addresses) -> std::io::Result<()> {
+    console::say!("balancer {}", addresses.balancer)?;
+    console::say!("admin    {}/", addresses.admin)?;
+    console::say!(
         "try      curl -i -H 'x-task-size-mi: 400' {}/users/orders",
         addresses.balancer
-    );
+    )
 }
 
 /// Stops and removes the containers of `up`, and those that Compose started by hand from this

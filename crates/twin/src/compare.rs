@@ -82,11 +82,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         replications,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string(&told.json())?);
+        console::say!("{}", serde_json::to_string(&told.json())?)?;
     } else if arguments.csv {
-        print!("{}", told.csv());
+        console::print(format_args!("{}", told.csv()))?;
     } else {
-        print!("{}", told.text());
+        console::print(format_args!("{}", told.text()))?;
     }
     Ok(())
 }

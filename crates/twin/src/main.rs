@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            console::tell!("error: {error:#}");
             let bad_input = error.is::<Problem>()
                 || error.is::<Problems>()
                 || error.is::<strategies::PoolError>()

@@ -85,9 +85,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let question = Question::of(arguments)?;
     let rows = question.answer()?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&print::json(&question, &rows))?);
+        console::say!("{}", serde_json::to_string(&print::json(&question, &rows))?)?;
     } else {
-        print!("{}", print::table(&question, &rows));
+        console::print(format_args!("{}", print::table(&question, &rows)))?;
     }
     Ok(())
 }

@@ -64,9 +64,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             table: &table,
             crossings: &crossings,
         };
-        println!("{}", serde_json::to_string(&json)?);
+        console::say!("{}", serde_json::to_string(&json)?)?;
     } else {
-        print!("{}", table.text(&crossings));
+        console::print(format_args!("{}", table.text(&crossings)))?;
     }
     Ok(())
 }

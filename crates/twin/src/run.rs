@@ -30,9 +30,9 @@ pub fn run(arguments: &Run) -> anyhow::Result<()> {
     let (plan, outcome) = simulate(plan, arguments)?;
     let (json, table) = shown(&plan, &outcome)?;
     if arguments.json {
-        println!("{json}");
+        console::say!("{json}")?;
     } else {
-        print!("{table}");
+        console::print(format_args!("{table}"))?;
     }
     Ok(())
 }

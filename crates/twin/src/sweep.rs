@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (requests, columns) = grid.check(threads)?;
     let told = format!("{} runs of {requests} requests in all", sweep.runs());
     if arguments.dry_run {
-        println!("{told}");
+        console::say!("{told}")?;
         return Ok(());
     }
     let out = match &arguments.out {
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let journal = Journal::open(&out, &digest, sweep.runs())?;
     let resumed = journal.done();
     if resumed > 0 {
-        eprintln!("{resumed} of {} runs are done already", sweep.runs());
+        console::tell!("{resumed} of {} runs are done already", sweep.runs());
     }
     let journal = grid.finish(
         journal,
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         progress(&sweep, resumed, arguments),
     )?;
     journal.publish(&columns.header())?;
-    println!("{told}: {}", out.display());
+    console::say!("{told}: {}", out.display())?;
     Ok(())
 }
 

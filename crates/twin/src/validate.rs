@@ -165,9 +165,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Err(problem.allowed("A1 to A28").into());
     }
     if arguments.json {
-        println!("{}", serde_json::to_string(&print::json(tier, &lines))?);
+        console::say!("{}", serde_json::to_string(&print::json(tier, &lines))?)?;
     } else {
-        print!("{}", print::table(tier, &lines));
+        console::print(format_args!("{}", print::table(tier, &lines)))?;
     }
     let missed = lines.iter().filter(|line| line.is_miss()).count();
     anyhow::ensure!(missed == 0, "{missed} of {} checks missed", lines.len());

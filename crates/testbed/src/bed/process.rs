@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::child::Running;
 use super::{Replay, ReplaySummary, Settings, WORKERS};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
-use crate::folder::Folder;
+use crate::folder::{Folder, START_LOG};
 use crate::leash;
 use crate::programs::Programs;
 use crate::signals::Stop;
@@ -172,7 +172,7 @@ async fn start_balancer(
                 .flat_map(|folder| ["--model".into(), folder.clone()]),
         )
         .arg("--event-log")
-        .arg(folder.path("events/start.jsonl"));
+        .arg(folder.path(START_LOG));
     for ((name, cores, memory_gb), address) in WORKERS.into_iter().zip(workers) {
         command.arg("--backend").arg(format!(
             "name={name},url={},weight={cores},cores={cores},memory-gb={memory_gb}",

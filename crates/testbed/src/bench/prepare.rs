@@ -107,7 +107,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
         let name = format!("{stamp}-{}{suffix}", preset.as_str());
         let burn = burn(arguments, &workload, &facts);
         if burn.load >= 1.0 {
-            eprintln!(
+            console::tell!(
                 "warning: a load of {:.3} is more than the workers can do; runs will be unstable, \
                  without mean and rank (below 1: --load)",
                 burn.load

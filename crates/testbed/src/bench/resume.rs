@@ -129,7 +129,7 @@ fn same_machine(
     let (fast, before) = (now.native_mips_per_core, then.native_mips_per_core);
     let change = fast / before - 1.0;
     if change.abs() > SPEED_MARKED {
-        eprintln!(
+        console::tell!(
             "this machine runs at {fast:.0} MIPS a core now, at {before:.0} when the bench began"
         );
         if !manifest.flags.iter().any(|f| f == SPEED_CHANGED) {

@@ -119,6 +119,22 @@ fn one_bench_at_a_time_fills_a_folder() {
 }
 
 #[test]
+fn a_balancer_that_starts_again_finds_no_log_in_its_way() {
+    let temporary = tempfile::tempdir().expect("folder");
+    let folder = Folder::create(temporary.path()).expect("create");
+    let arm = &arms()[0];
+    let arm_log = folder.path(arm.events.as_deref().expect("named"));
+    for log in [folder.path(super::START_LOG), arm_log] {
+        fs::write(&log, "a record\n").expect("write");
+        folder.make_working_folders().expect("again");
+        folder.set_aside(arm).expect("set aside");
+        assert!(!log.exists());
+        let kept = format!("{}.partial", log.display());
+        assert_eq!(fs::read_to_string(kept).expect("kept"), "a record\n");
+    }
+}
+
+#[test]
 fn rows_are_those_of_the_finished_arms_in_running_order() {
     let temporary = tempfile::tempdir().expect("folder");
     let folder = Folder::create(temporary.path()).expect("create");
