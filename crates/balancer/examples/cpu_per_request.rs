@@ -7,6 +7,8 @@
 //! fast as they are answered, and prints one JSON line per arm. Absolute figures belong to the
 //! machine they were measured on: compare only arms of one run.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

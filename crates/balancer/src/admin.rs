@@ -2,13 +2,16 @@
 
 mod backends;
 mod guard;
+mod listener;
 mod metrics;
 mod strategy;
 mod stream;
 
 pub(crate) use guard::Guard;
+pub(crate) use listener::serve;
 
 use crate::core::{Core, ResetError};
+use crate::event_log;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -40,8 +43,11 @@ impl From<ResetError> for Refused {
     fn from(e: ResetError) -> Self {
         let status = match &e {
             ResetError::Pool(strategies::PoolError::InFlight(_)) => StatusCode::CONFLICT,
-            ResetError::Log(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            ResetError::Pool(_) | ResetError::NoLog => StatusCode::BAD_REQUEST,
+            ResetError::Log(event_log::Refusal::Exists(_)) => StatusCode::CONFLICT,
+            ResetError::Log(event_log::Refusal::System(..)) => StatusCode::INTERNAL_SERVER_ERROR,
+            ResetError::Log(event_log::Refusal::NoFile(_))
+            | ResetError::Pool(_)
+            | ResetError::NoLog => StatusCode::BAD_REQUEST,
         };
         Self(status, e.to_string())
     }
@@ -53,7 +59,7 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
 }
 
 /// Every admin route. Only the two health pages answer whoever asks.
-pub(crate) fn router(core: Arc<Core>, guard: Guard) -> Router {
+fn router(core: Arc<Core>, guard: Guard) -> Router {
     let guarded = Router::new()
         .route("/", get(page))
         .route("/metrics", get(metrics_page))

@@ -102,7 +102,8 @@ pub(crate) struct Serve {
     /// `plain` compares strategies; `guarded` adds the protections.
     #[arg(long, value_enum, default_value = "guarded")]
     pub(crate) protection: Protection,
-    /// Write every call of the dispatcher to this file (JSON lines).
+    /// Write every call of the dispatcher to this file (JSON lines); one that holds anything is kept
+    /// and refused.
     #[arg(long, value_name = "F")]
     pub(crate) event_log: Option<PathBuf>,
     /// Root seed of every draw.
@@ -147,6 +148,9 @@ pub(crate) struct Limits {
     /// SIGTERM waits this long for running requests [default: 30s].
     #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 0, 600_000))]
     pub(crate) shutdown_grace: Option<Duration>,
+    /// Client connections at once; the longest idle one is closed for one more [default: 4096].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections: Option<u32>,
     /// Largest request body, bytes [default: 10485760].
     #[arg(long, value_name = "N")]
     pub(crate) body_max_bytes: Option<u64>,
@@ -166,6 +170,9 @@ impl Serve {
             per_try: per_try.filter(|d| !d.is_zero()),
             total: given.timeout_total.unwrap_or(preset.total),
             body_idle: given.timeout_body_idle.unwrap_or(preset.body_idle),
+            max_connections: given
+                .max_connections
+                .map_or(preset.max_connections, |n| n as usize),
             body_max_bytes: given.body_max_bytes.unwrap_or(preset.body_max_bytes),
             shed_max_in_flight: given
                 .shed_max_in_flight
@@ -216,14 +223,46 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 
 const KEYS: [&str; 5] = ["name", "url", "weight", "cores", "memory-gb"];
 
+/// A backend as it is given, before its values are checked.
+#[derive(Debug, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) name: Option<&'a str>,
+    pub(crate) url: &'a str,
+    pub(crate) weight: Option<&'a str>,
+    pub(crate) cores: Option<&'a str>,
+    pub(crate) memory_gb: Option<&'a str>,
+}
+
+impl Given<'_> {
+    /// The one set of rules for backends, wherever they come from.
+    ///
+    /// # Errors
+    /// The first value that is out of bounds, with its bound.
+    pub(crate) fn check(&self) -> Result<NewBackend, String> {
+        let positive = |key, value: Option<&str>, most| match value {
+            None => Ok(1.0),
+            Some(value) => parse_positive(key, value, most),
+        };
+        let url = parse_url(self.url)?;
+        let name = match self.name {
+            Some(name) => parse_name(name)?,
+            None => parse_name(url.trim_start_matches("http://"))
+                .map_err(|e| format!("{e}; give it a name of its own with name="))?,
+        };
+        Ok(NewBackend {
+            name,
+            weight: self.weight.map_or(Ok(1), parse_weight)?,
+            cores: positive("cores", self.cores, 1024.0)?,
+            memory_mib: positive("memory-gb", self.memory_gb, 65_536.0)? * 1024.0,
+            url,
+        })
+    }
+}
+
 /// Reads `name=a,url=http://H:P,weight=4,cores=4,memory-gb=12`.
 pub(crate) fn parse_backend(text: &str) -> Result<NewBackend, String> {
     let problem = |key: &str, value: &str, what: &str| Problem::new(key, value, what);
-    let mut name = None;
-    let mut url = None;
-    let mut weight: u32 = 1;
-    let mut cores: f64 = 1.0;
-    let mut memory_gb: f64 = 1.0;
+    let mut given = Given::default();
     let mut seen: Vec<&str> = Vec::new();
     for pair in text.split(',') {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -236,21 +275,11 @@ pub(crate) fn parse_backend(text: &str) -> Result<NewBackend, String> {
         }
         seen.push(key);
         match key {
-            "name" => name = Some(parse_name(value)?),
-            "url" => url = Some(parse_url(value)?),
-            "weight" => {
-                weight = value
-                    .parse()
-                    .ok()
-                    .filter(|w| (1..=65_535).contains(w))
-                    .ok_or_else(|| {
-                        problem(key, value, "is no weight")
-                            .allowed("1 to 65535")
-                            .to_string()
-                    })?;
-            }
-            "cores" => cores = parse_positive(key, value, 1024.0)?,
-            "memory-gb" => memory_gb = parse_positive(key, value, 65_536.0)?,
+            "name" => given.name = Some(value),
+            "url" => given.url = value,
+            "weight" => given.weight = Some(value),
+            "cores" => given.cores = Some(value),
+            "memory-gb" => given.memory_gb = Some(value),
             _ => {
                 let hint =
                     nearest(key, KEYS).map_or(String::new(), |k| format!("did you mean {k}?"));
@@ -261,22 +290,25 @@ pub(crate) fn parse_backend(text: &str) -> Result<NewBackend, String> {
             }
         }
     }
-    let url = url.ok_or_else(|| {
-        problem("backend", text, "has no url")
+    if !seen.contains(&"url") {
+        return Err(problem("backend", text, "has no url")
             .next("add url=http://HOST:PORT")
+            .to_string());
+    }
+    given.check()
+}
+
+fn parse_weight(value: &str) -> Result<u32, String> {
+    let weight = value.parse().ok().filter(|w| (1..=65_535).contains(w));
+    weight.ok_or_else(|| {
+        Problem::new("weight", value, "is no weight")
+            .allowed("1 to 65535")
             .to_string()
-    })?;
-    let name = name.unwrap_or_else(|| url.trim_start_matches("http://").to_string());
-    Ok(NewBackend {
-        name,
-        url,
-        weight,
-        cores,
-        memory_mib: memory_gb * 1024.0,
     })
 }
 
 fn parse_name(value: &str) -> Result<String, String> {
+    // What stands unescaped in a header, a metric's label, a log line and a path.
     let fine = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
     if (1..=64).contains(&value.len()) && value.chars().all(fine) {
         return Ok(value.to_string());
@@ -356,6 +388,12 @@ mod tests {
             ("url=http://h:1,wieght=2", "did you mean weight"),
             ("url=http://h:1,url=http://h:2", "twice"),
             ("name=,url=http://h:1", "name"),
+            ("name=a\"b,url=http://h:1", "letters, digits"),
+            ("name=a\nb,url=http://h:1", "letters, digits"),
+            ("name=a{b},url=http://h:1", "letters, digits"),
+            ("name=ü,url=http://h:1", "letters, digits"),
+            ("url=http://[::1]:80", "name="),
+            ("url=http://a$b:80", "name="),
             ("", "key=value"),
         ] {
             let error = parse_backend(text).unwrap_err();

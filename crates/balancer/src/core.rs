@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::counts::Counts;
-use crate::event_log::EventLog;
+use crate::event_log::{self, EventLog};
 use schema::decision::Decision;
 use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
@@ -20,6 +20,9 @@ use strategies::{
 };
 use tokio::sync::mpsc;
 
+/// A client that has waited this many usual latencies for the head of an answer has seen a time-out,
+/// whoever's patience ends first: ten times the normal time is where waiting longer brings little more.
+const GIVEN_UP_AFTER: u64 = 10;
 /// Probes that wait to be sent at most; more are dropped and counted as failed.
 const MAX_PROBES: usize = 1024;
 
@@ -514,8 +517,8 @@ pub(crate) enum ResetError {
     Pool(PoolError),
     #[error("event_log: the balancer was started without --event-log; start it with one")]
     NoLog,
-    #[error("event_log: cannot create the file: {0}")]
-    Log(std::io::Error),
+    #[error("event_log: {0}")]
+    Log(event_log::Refusal),
 }
 
 /// What a worker told about itself with its answer.
@@ -565,6 +568,20 @@ impl Ticket {
         if let Some(load) = &told.load {
             state.report(self.dispatch.backend, None, load.to_report(0));
         }
+    }
+
+    /// The client has gone while the backend owed it the head of an answer. That says nothing of the
+    /// backend, unless it had kept the client waiting for far longer than is usual: then it is a
+    /// time-out like the balancer's own, so that a backend that hangs is found whoever gives up first.
+    pub(crate) fn give_up(self) {
+        let usual_ns = self.core.lock().dispatcher.usual_latency_ns();
+        let hung =
+            usual_ns.is_some_and(|ns| self.elapsed_ns() >= ns.saturating_mul(GIVEN_UP_AFTER));
+        self.fail(if hung {
+            Status::Timeout
+        } else {
+            Status::Cancelled
+        });
     }
 
     /// Delivers an outcome without any answer.

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(e) => {
-            eprintln!("error: {e:#}");
+            console::tell!("error: {e:#}");
             ExitCode::from(1)
         }
     }

@@ -174,12 +174,23 @@ async fn poll(core: Arc<Core>, id: BackendId, url: Arc<str>, polling: Polling) {
 
 async fn fetch(client: &reqwest::Client, page: &str) -> anyhow::Result<Stats> {
     let answer = client.get(page).send().await?.error_for_status()?;
-    anyhow::ensure!(
-        answer
-            .content_length()
-            .is_none_or(|n| n <= MAX_STATS_BYTES as u64),
-        "statistics page above {MAX_STATS_BYTES} bytes"
-    );
-    let bytes = answer.bytes().await?;
+    let bytes = read_at_most(answer, MAX_STATS_BYTES).await?;
     Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// The body of an answer, given up as soon as it is longer than `most` bytes, whatever length its
+/// head tells.
+pub(crate) async fn read_at_most(
+    mut answer: reqwest::Response,
+    most: usize,
+) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        anyhow::ensure!(
+            bytes.len() + part.len() <= most,
+            "the answer is above {most} bytes"
+        );
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
 }

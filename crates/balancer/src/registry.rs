@@ -15,19 +15,21 @@ pub(crate) fn strategies(
     if !check.is_empty() {
         return Ok(match checked(check, models) {
             Ok(specs) => {
-                specs.iter().for_each(|spec| println!("{spec}"));
+                for spec in specs {
+                    console::say!("{spec}")?;
+                }
                 ExitCode::SUCCESS
             }
             Err(problem) => {
-                eprintln!("error: {problem}");
+                console::tell!("error: {problem}");
                 ExitCode::from(2)
             }
         });
     }
     if json {
-        println!("{}", serde_json::to_string_pretty(&describe())?);
+        console::say!("{}", serde_json::to_string_pretty(&describe())?)?;
     } else {
-        print!("{}", table());
+        console::print(format_args!("{}", table()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,7 +22,7 @@ pub(crate) fn replay(
     let models = match crate::models::load(models) {
         Ok(models) => models,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            console::tell!("error: {problem}");
             return Ok(ExitCode::from(2));
         }
     };
@@ -31,7 +31,7 @@ pub(crate) fn replay(
         let verdict = match replay_file(file, &models) {
             Ok(verdict) => verdict,
             Err(e) => {
-                eprintln!("error: {}: {e:#}", file.display());
+                console::tell!("error: {}: {e:#}", file.display());
                 return Ok(ExitCode::from(2));
             }
         };
@@ -42,22 +42,23 @@ pub(crate) fn replay(
                 "steps": verdict.steps, "steps_equal": verdict.steps_equal,
                 "mismatch": verdict.first_mismatch.as_ref().map(describe),
             });
-            println!("{view}");
+            console::say!("{view}")?;
         } else {
-            println!(
+            console::say!(
                 "{}: {} of {} picks equal",
                 file.display(),
                 verdict.equal,
                 verdict.picks
-            );
+            )?;
             if verdict.steps > 0 {
-                println!(
+                console::say!(
                     "  {} of {} ejections, trials and the like equal",
-                    verdict.steps_equal, verdict.steps
-                );
+                    verdict.steps_equal,
+                    verdict.steps
+                )?;
             }
             if let Some(mismatch) = &verdict.first_mismatch {
-                println!("  first difference: {}", describe(mismatch));
+                console::say!("  first difference: {}", describe(mismatch))?;
             }
         }
     }
@@ -95,7 +96,7 @@ fn replay_file(path: &Path, models: &Models) -> anyhow::Result<Verdict> {
             if read == MAX_LINE_BYTES {
                 bail!("line {number}: longer than {MAX_LINE_BYTES} bytes");
             }
-            eprintln!(
+            console::tell!(
                 "warning: {}: line {number} is unfinished and left out",
                 path.display()
             );

@@ -3,13 +3,14 @@
 use crate::admin::{self, Guard};
 use crate::cli::Serve;
 use crate::core::Core;
-use crate::event_log::EventLog;
+use crate::event_log::{EventLog, Refusal};
 use crate::polls::{self, Polling};
 use crate::proxy::forward::RequestIds;
-use crate::proxy::server::{self, Ending, Shared};
+use crate::proxy::server::{self, Shared};
 use crate::settings::{NOT_YET, Protection};
 use anyhow::Context as _;
-use std::net::{SocketAddr, TcpListener};
+use gate::{Ending, bind, block_on_one_thread};
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,35 +19,36 @@ use strategies::{Dispatcher, Options};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Pending connections the kernel keeps for the proxy.
-const BACKLOG: i32 = 4096;
 /// A start waits this long for its workers before it names the missing ones.
 const NAME_UNSEEN_AFTER: Duration = Duration::from_secs(5);
+
+/// Longest answer of a health page that is shown, bytes.
+const MAX_HEALTH_BYTES: usize = 64 << 10;
 
 /// Serves until SIGTERM or SIGINT; exit 0 if every request was finished.
 pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     if let Err(text) = check(args) {
-        eprintln!("error: {text}");
+        console::tell!("error: {text}");
         return Ok(ExitCode::from(2));
     }
     let guard = match Guard::from_flags(args) {
         Ok(guard) => guard,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            console::tell!("error: {problem}");
             return Ok(ExitCode::from(2));
         }
     };
     let models = match crate::models::load(&args.models) {
         Ok(models) => models,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            console::tell!("error: {problem}");
             return Ok(ExitCode::from(2));
         }
     };
     let rules = match args.rules.rules(args.protection) {
         Ok(rules) => rules,
         Err(text) => {
-            eprintln!("error: {text}");
+            console::tell!("error: {text}");
             return Ok(ExitCode::from(2));
         }
     };
@@ -66,24 +68,27 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let dispatcher = match Dispatcher::new(&args.strategy, &args.backends, options) {
         Ok(dispatcher) => dispatcher,
         Err(e) => {
-            eprintln!("error: --backend: {e}");
+            console::tell!("error: --backend: {e}");
             return Ok(ExitCode::from(2));
         }
     };
-    let log = match &args.event_log {
-        Some(path) => Some(
-            EventLog::create(path)
-                .with_context(|| format!("--event-log {}: cannot create", path.display()))?,
-        ),
+    let traffic = bind(args.listen).with_context(|| format!("--listen {}", args.listen))?;
+    let admin = bind(args.admin).with_context(|| format!("--admin {}", args.admin))?;
+    // After the ports: a second start by mistake ends before it comes near a file.
+    let log = match args.event_log.as_deref().map(EventLog::create) {
         None => None,
+        Some(Ok(log)) => Some(log),
+        Some(Err(Refusal::System(path, e))) => {
+            return Err(e)
+                .with_context(|| format!("--event-log {}: cannot create", path.display()));
+        }
+        Some(Err(refusal)) => {
+            console::tell!("error: --event-log: {refusal}");
+            return Ok(ExitCode::from(2));
+        }
     };
-    let traffic = listen(args.listen).with_context(|| format!("--listen {}", args.listen))?;
-    let admin = listen(args.admin).with_context(|| format!("--admin {}", args.admin))?;
     let core = Core::new(dispatcher, log, args.protection.name());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(run(args, core, traffic, admin, guard))
+    block_on_one_thread(run(args, core, traffic, admin, guard))?
 }
 
 /// Refuses what clap cannot see.
@@ -117,7 +122,8 @@ async fn run(
     let workers = server::start(&traffic, threads, &shared)?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    println!(
+    // Nobody need hear it for the balancer to serve.
+    let _ = console::say!(
         "balancer listening on http://{} (admin http://{})",
         traffic.local_addr()?,
         admin.local_addr()?
@@ -127,9 +133,15 @@ async fn run(
         tracing::warn!("not in this version of guarded: {NOT_YET}");
     }
     tracing::info!(strategy = %args.strategy, backends = args.backends.len(), threads, "started");
-    let admin = tokio::net::TcpListener::from_std(admin)?;
-    let serving =
-        tokio::spawn(axum::serve(admin, admin::router(Arc::clone(&core), guard)).into_future());
+    // It answers until the very end, so nothing stops it but that.
+    let (_never, not_stopped) = watch::channel(false);
+    let serving = tokio::task::spawn_local(admin::serve(
+        admin,
+        Arc::clone(&core),
+        guard,
+        args.settings(),
+        not_stopped,
+    ));
     let polling = tokio::spawn(polls::run(
         Arc::clone(&core),
         Polling::every(args.stats_interval),
@@ -170,17 +182,6 @@ async fn name_unseen(core: Arc<Core>) {
     }
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let domain = socket2::Domain::for_address(address);
-    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
-    // Lets a restart take the port while old connections fade; never shares it with a live process.
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -209,7 +210,8 @@ pub(crate) fn healthcheck(url: &str) -> anyhow::Result<ExitCode> {
             .build()?;
         let answer = client.get(format!("{url}/readyz")).send().await?;
         let ok = answer.status().is_success();
-        print!("{}", answer.text().await?);
+        let text = polls::read_at_most(answer, MAX_HEALTH_BYTES).await?;
+        console::print(format_args!("{}", String::from_utf8_lossy(&text)))?;
         Ok(if ok {
             ExitCode::SUCCESS
         } else {

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) total: Duration,
     /// Gap between body bytes, both directions.
     pub(crate) body_idle: Duration,
+    /// Client connections at most; then the longest idle one is closed for a new one.
+    pub(crate) max_connections: usize,
     /// Request body.
     pub(crate) body_max_bytes: u64,
     /// Requests in flight over all backends; above: 503 `shed`. 0 = no limit.
@@ -59,24 +61,30 @@ impl Settings {
             per_try: guarded.then_some(Duration::from_secs(10)),
             total: Duration::from_secs(25),
             body_idle: Duration::from_secs(10),
+            max_connections: MAX_CONNECTIONS,
             body_max_bytes: 10 << 20,
             shed_max_in_flight: if guarded { 4096 } else { 0 },
-            head: Duration::from_secs(5),
-            client_idle: Duration::from_secs(60),
+            head: gate::HEAD_LIMIT,
+            client_idle: gate::CLIENT_IDLE,
             grace: Duration::from_secs(30),
             retry_stale: guarded,
         }
     }
+
+    /// The clocks of a client connection, at every listener.
+    pub(crate) fn clocks(&self) -> gate::Clocks {
+        gate::Clocks {
+            head: self.head,
+            keep_alive: self.client_idle,
+            write_idle: self.body_idle,
+        }
+    }
 }
 
-/// Client connections at most; then accepting pauses.
+/// Client connections of the proxy at most, unless told otherwise.
 pub(crate) const MAX_CONNECTIONS: usize = 4096;
-/// Longest head of a message, bytes.
-pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Header fields of a message at most.
-pub(crate) const MAX_FIELDS: usize = 100;
-/// Longest request target, bytes.
-pub(crate) const MAX_URI_BYTES: usize = 8 << 10;
+/// Connections of the admin listener at most.
+pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 64;
 /// An idle upstream connection is closed after this; the workers' own limit is larger.
 pub(crate) const UPSTREAM_IDLE: Duration = Duration::from_secs(15);
 /// Idle upstream connections kept per backend and thread.

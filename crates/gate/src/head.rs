@@ -6,9 +6,8 @@
 //! (RFC 9112 sections 2.2, 3.2, 5.1, 6.3; RFC 9110 section 7.2). One pass over the bytes, no
 //! allocation. What passes is a strict subset of what the library accepts.
 
-use super::answer;
-use super::framing::Refusal;
-use crate::settings::{MAX_FIELDS, MAX_HEAD_BYTES, MAX_URI_BYTES};
+use crate::refusal::{self, Refusal};
+use crate::{MAX_FIELDS, MAX_HEAD_BYTES, MAX_URI_BYTES};
 use memchr::{memchr, memchr3};
 
 /// Longest method name that is passed on, bytes.
@@ -45,10 +44,10 @@ pub(crate) fn find_end(bytes: &[u8], seen: usize) -> Result<Scan, Refusal> {
     while let Some(offset) = memchr(b'\n', &bytes[at..]) {
         let feed = at + offset;
         if feed == 0 || bytes[feed - 1] != b'\r' {
-            return Err(answer::BAD_REQUEST);
+            return Err(refusal::BAD_REQUEST);
         }
         if feed >= MAX_HEAD_BYTES {
-            return Err(answer::HEAD_TOO_LARGE);
+            return Err(refusal::HEAD_TOO_LARGE);
         }
         if feed >= 3 && bytes[feed - 2] == b'\n' {
             return Ok(Scan::Complete(feed + 1));
@@ -57,13 +56,13 @@ pub(crate) fn find_end(bytes: &[u8], seen: usize) -> Result<Scan, Refusal> {
     }
     if bytes.len() >= MAX_HEAD_BYTES {
         return Err(if memchr(b'\n', bytes).is_none() {
-            answer::URI_TOO_LONG
+            refusal::URI_TOO_LONG
         } else {
-            answer::HEAD_TOO_LARGE
+            refusal::HEAD_TOO_LARGE
         });
     }
     if bytes.len() > MAX_URI_BYTES + MAX_METHOD_BYTES && memchr(b'\n', bytes).is_none() {
-        return Err(answer::URI_TOO_LONG);
+        return Err(refusal::URI_TOO_LONG);
     }
     Ok(Scan::Partial)
 }
@@ -91,12 +90,12 @@ struct Lines<'a>(&'a [u8]);
 
 impl<'a> Lines<'a> {
     fn next_line(&mut self) -> Result<&'a [u8], Refusal> {
-        let feed = memchr(b'\n', self.0).ok_or(answer::BAD_REQUEST)?;
+        let feed = memchr(b'\n', self.0).ok_or(refusal::BAD_REQUEST)?;
         let (line, rest) = self.0.split_at(feed);
         self.0 = &rest[1..];
-        let line = line.strip_suffix(b"\r").ok_or(answer::BAD_REQUEST)?;
+        let line = line.strip_suffix(b"\r").ok_or(refusal::BAD_REQUEST)?;
         if memchr3(b'\r', 0, 0x7f, line).is_some() {
-            return Err(answer::BAD_REQUEST);
+            return Err(refusal::BAD_REQUEST);
         }
         Ok(line)
     }
@@ -108,21 +107,21 @@ fn check_request_line(line: &[u8]) -> Result<bool, Refusal> {
     let (Some(method), Some(target), Some(version), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
-        return Err(answer::BAD_REQUEST);
+        return Err(refusal::BAD_REQUEST);
     };
     if method.is_empty() || method.len() > MAX_METHOD_BYTES || !method.iter().all(is_token) {
-        return Err(answer::BAD_REQUEST);
+        return Err(refusal::BAD_REQUEST);
     }
     if target.len() > MAX_URI_BYTES {
-        return Err(answer::URI_TOO_LONG);
+        return Err(refusal::URI_TOO_LONG);
     }
     if target.is_empty() || target.iter().any(|b| *b <= b' ') {
-        return Err(answer::BAD_REQUEST);
+        return Err(refusal::BAD_REQUEST);
     }
     match version {
         b"HTTP/1.1" => Ok(true),
         b"HTTP/1.0" => Ok(false),
-        _ => Err(answer::BAD_REQUEST),
+        _ => Err(refusal::BAD_REQUEST),
     }
 }
 
@@ -139,33 +138,33 @@ impl Fields {
     fn take(&mut self, line: &[u8]) -> Result<(), Refusal> {
         self.count += 1;
         if self.count > MAX_FIELDS {
-            return Err(answer::HEAD_TOO_LARGE);
+            return Err(refusal::HEAD_TOO_LARGE);
         }
         // A folded line starts with white space and so has no token before its colon.
-        let colon = memchr(b':', line).ok_or(answer::BAD_REQUEST)?;
+        let colon = memchr(b':', line).ok_or(refusal::BAD_REQUEST)?;
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
         if name.is_empty() || !name.iter().all(is_token) {
-            return Err(answer::BAD_REQUEST);
+            return Err(refusal::BAD_REQUEST);
         }
         if value.iter().any(|b| *b < b' ' && *b != b'\t') {
-            return Err(answer::BAD_REQUEST);
+            return Err(refusal::BAD_REQUEST);
         }
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => {
                 self.hosts += 1;
                 if !value.iter().all(is_host_byte) {
-                    return Err(answer::BAD_REQUEST);
+                    return Err(refusal::BAD_REQUEST);
                 }
             }
             14 if name.eq_ignore_ascii_case(b"content-length") => {
                 let length = parse_length(value)?;
                 if self.length.replace(length).is_some() {
-                    return Err(answer::BAD_REQUEST);
+                    return Err(refusal::BAD_REQUEST);
                 }
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(answer::BAD_REQUEST);
+                    return Err(refusal::BAD_REQUEST);
                 }
                 self.chunked = true;
             }
@@ -176,11 +175,11 @@ impl Fields {
 
     fn framing(&self, http_11: bool) -> Result<Framing, Refusal> {
         if self.hosts != 1 {
-            return Err(answer::BAD_REQUEST);
+            return Err(refusal::BAD_REQUEST);
         }
         match (self.length, self.chunked) {
-            (Some(_), true) => Err(answer::BAD_REQUEST),
-            (None, true) if !http_11 => Err(answer::BAD_REQUEST),
+            (Some(_), true) => Err(refusal::BAD_REQUEST),
+            (None, true) if !http_11 => Err(refusal::BAD_REQUEST),
             (None, true) => Ok(Framing::Chunked),
             (None | Some(0), false) => Ok(Framing::None),
             (Some(n), false) => Ok(Framing::Length(n)),
@@ -191,13 +190,13 @@ impl Fields {
 /// A length is digits only, at most 2^63 - 1.
 fn parse_length(value: &[u8]) -> Result<u64, Refusal> {
     if value.is_empty() || value.len() > 19 || !value.iter().all(u8::is_ascii_digit) {
-        return Err(answer::BAD_REQUEST);
+        return Err(refusal::BAD_REQUEST);
     }
     let length = value
         .iter()
         .fold(0_u64, |n, digit| n * 10 + u64::from(digit - b'0'));
     if length > i64::MAX as u64 {
-        return Err(answer::BAD_REQUEST);
+        return Err(refusal::BAD_REQUEST);
     }
     Ok(length)
 }

@@ -1,6 +1,6 @@
 //! The checking reader in front of the HTTP library, one per client connection.
 //!
-//! It holds a head back until it is whole, judges it ([`super::head`]), and only then passes the bytes
+//! It holds a head back until it is whole, judges it ([`crate::head`]), and only then passes the bytes
 //! on; bodies pass untouched, followed to their end so that the next head is found. A head that is
 //! refused is replaced by a harmless one of our own, and [`Conn`] says why: the service then answers
 //! with the reason like any other request, and nothing of the refused bytes is ever parsed twice.
@@ -8,10 +8,9 @@
 //!
 //! Cost: one copy of each head and one pass over it; a timer that is moved only when it fires.
 
-use super::answer;
-use super::chunks::Chunks;
-use super::framing::Refusal;
-use super::head::{self, Framing, Scan};
+use crate::chunks::Chunks;
+use crate::head::{self, Framing, Scan};
+use crate::refusal::{HEAD_TIMEOUT, Refusal};
 use bytes::{Buf, BytesMut};
 use std::cell::Cell;
 use std::io;
@@ -21,6 +20,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 /// Stands in for a refused head; the service never looks at it.
@@ -37,18 +37,18 @@ const LINGER_BYTES: usize = 1 << 20;
 
 /// Clocks of a client connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clocks {
+pub struct Clocks {
     /// First byte of a head (or the accept) to its last.
-    pub(crate) head: Duration,
+    pub head: Duration,
     /// Between requests.
-    pub(crate) keep_alive: Duration,
+    pub keep_alive: Duration,
     /// A write that makes no progress.
-    pub(crate) write_idle: Duration,
+    pub write_idle: Duration,
 }
 
 /// What the gate and the service of one connection tell each other.
 #[derive(Debug, Default)]
-pub(crate) struct Conn {
+pub struct Conn {
     /// Heads passed on, refused ones included.
     heads_passed: Cell<u64>,
     /// Requests the service has begun.
@@ -59,19 +59,23 @@ pub(crate) struct Conn {
     body_broken: Cell<bool>,
     /// An exchange is under way, so nobody waits for a head.
     busy: Cell<bool>,
-    /// When the last answer ended.
+    /// When the last answer ended, if there was one.
     ended_at: Cell<Option<Instant>>,
+    /// Some bytes of a head are here and its end is not.
+    within_head: Cell<bool>,
     /// The connection must end in a reset, because a clean end would look like a whole answer.
     abort: Cell<bool>,
     /// Unread request bytes may be left when the connection ends.
     linger: Cell<bool>,
     /// No more requests after the present one.
     closing: Cell<bool>,
+    /// Told to whoever serves the connection.
+    retire: Notify,
 }
 
 impl Conn {
     /// Begins a request; says why if its head was refused.
-    pub(crate) fn begin(&self) -> Option<Refusal> {
+    pub fn begin(&self) -> Option<Refusal> {
         self.busy.set(true);
         self.body_broken.set(false);
         let number = self.begun.get() + 1;
@@ -80,24 +84,40 @@ impl Conn {
         Some(reason)
     }
 
+    /// Since when nothing is under way on it, not even a head; `None` if something is.
+    pub(crate) fn idle_since(&self, accepted: Instant) -> Option<Instant> {
+        let idle = !self.busy.get() && !self.within_head.get();
+        idle.then(|| self.ended_at.get().unwrap_or(accepted))
+    }
+
     /// Ends a request: the answer is whole or given up.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.busy.set(false);
         self.ended_at.set(Some(Instant::now()));
     }
 
+    /// Ends the connection after the request under way, at once if there is none.
+    pub fn retire(&self) {
+        self.retire.notify_one();
+    }
+
+    /// Waits until the connection is to end.
+    pub(crate) async fn retired(&self) {
+        self.retire.notified().await;
+    }
+
     /// Whether the request body turned out broken.
-    pub(crate) fn body_is_broken(&self) -> bool {
+    pub fn body_is_broken(&self) -> bool {
         self.body_broken.get()
     }
 
     /// Makes the connection end in a reset.
-    pub(crate) fn abort(&self) {
+    pub fn abort(&self) {
         self.abort.set(true);
     }
 
     /// Leaves time for an answer sent before the request was read to its end.
-    pub(crate) fn linger(&self) {
+    pub fn linger(&self) {
         self.linger.set(true);
     }
 }
@@ -127,8 +147,9 @@ pub(crate) struct Gate {
     clocks: Clocks,
     state: State,
     held: BytesMut,
-    /// When the present head or idle time is over.
-    read_deadline: Instant,
+    /// When the first byte of the present head came; of the first one: the accept.
+    head_since: Instant,
+    /// Moved only when it fires, and for a head that does not come whole.
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
     lingering: Option<(Pin<Box<Sleep>>, usize)>,
@@ -137,15 +158,14 @@ pub(crate) struct Gate {
 impl Gate {
     /// Guards `stream`; the head clock runs from `now`.
     pub(crate) fn new(stream: TcpStream, conn: Rc<Conn>, clocks: Clocks, now: Instant) -> Self {
-        let read_deadline = now + clocks.head;
         Self {
             stream,
             conn,
             clocks,
             state: State::Head { seen: 0 },
             held: BytesMut::new(),
-            read_deadline,
-            read_timer: Box::pin(tokio::time::sleep_until(read_deadline)),
+            head_since: now,
+            read_timer: Box::pin(tokio::time::sleep_until(now + clocks.head)),
             write_timer: None,
             lingering: None,
         }
@@ -170,9 +190,7 @@ impl Gate {
             let first = seen == 0;
             match self.poll_more(cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(false)),
-                Poll::Ready(Ok(_)) if first => {
-                    self.read_deadline = Instant::now() + self.clocks.head;
-                }
+                Poll::Ready(Ok(_)) if first => self.head_since = Instant::now(),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return self.poll_clock(cx),
@@ -190,32 +208,43 @@ impl Gate {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// The head or idle clock; moved only when it fires.
+    /// When the wait for the end of a head is over.
+    fn read_deadline(&self) -> Instant {
+        if self.conn.busy.get() {
+            // Nobody waits for a head while an answer is under way.
+            return Instant::now() + self.clocks.head.min(self.clocks.keep_alive);
+        }
+        match self.conn.ended_at.get() {
+            Some(ended) if self.held.is_empty() => ended + self.clocks.keep_alive,
+            // One that came while the answer before it was under way begins after it.
+            ended => ended.map_or(self.head_since, |e| e.max(self.head_since)) + self.clocks.head,
+        }
+    }
+
+    /// The head or idle clock.
     fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let within_head = !self.held.is_empty();
+        self.conn.within_head.set(within_head);
+        if within_head && self.read_timer.deadline() > self.read_deadline() {
+            let deadline = self.read_deadline();
+            self.read_timer.as_mut().reset(deadline);
+        }
         while self.read_timer.as_mut().poll(cx).is_ready() {
-            let now = Instant::now();
-            if self.conn.busy.get() {
-                // Nobody waits for a head while an answer is under way.
-                self.read_deadline = now + self.clocks.keep_alive;
-            } else if let Some(ended) = self.conn.ended_at.take()
-                && self.held.is_empty()
-            {
-                self.read_deadline = ended + self.clocks.keep_alive;
-            }
-            if now >= self.read_deadline {
-                if self.held.is_empty() && self.conn.heads_passed.get() > 0 {
+            let deadline = self.read_deadline();
+            if Instant::now() >= deadline {
+                if !within_head && self.conn.heads_passed.get() > 0 {
                     return Poll::Ready(Ok(false));
                 }
-                self.refuse(answer::HEAD_TIMEOUT);
+                self.refuse(HEAD_TIMEOUT);
                 return Poll::Ready(Ok(true));
             }
-            let deadline = self.read_deadline;
             self.read_timer.as_mut().reset(deadline);
         }
         Poll::Pending
     }
 
     fn judge(&mut self, length: usize) {
+        self.conn.within_head.set(false);
         match head::check(&self.held[..length]) {
             Ok(then) => {
                 self.conn.heads_passed.set(self.conn.heads_passed.get() + 1);
@@ -252,13 +281,7 @@ impl Gate {
         if self.conn.closing.get() {
             return State::Closed;
         }
-        let now = Instant::now();
-        let wait = if self.held.is_empty() {
-            self.clocks.keep_alive
-        } else {
-            self.clocks.head
-        };
-        self.read_deadline = now + wait;
+        self.head_since = Instant::now();
         State::Head { seen: 0 }
     }
 
@@ -314,10 +337,10 @@ impl Gate {
                 self.conn.body_broken.set(true);
                 self.conn.closing.set(true);
                 self.conn.linger();
-                // No chunk line begins with this byte, nor does data end in it.
                 out.set_filled(before);
-                out.put_slice(b"\0");
                 self.state = State::Closed;
+                // The library takes it as it takes broken chunks that it finds itself.
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
         }
         Poll::Ready(Ok(()))

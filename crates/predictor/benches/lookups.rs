@@ -7,7 +7,6 @@
 //! of N is instructions per call.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
-
 // A benchmark is its own driver: it reads the clock and prints.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 

@@ -5,7 +5,6 @@
 //! files are what `python -m plumbline_analysis.training export --json MODEL.json --out TABLE` writes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
-
 // An example is its own driver: it opens files and prints.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 

@@ -82,7 +82,10 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
         }
         console::say!(
             "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}{failed}",
-            line.label, line.mean_ms_a, line.mean_ms_b, line.ratio.point
+            line.label,
+            line.mean_ms_a,
+            line.mean_ms_b,
+            line.ratio.point
         )?;
     }
     for condition in differing {

@@ -1,10 +1,11 @@
-//! The admin listener: `POST /api/reset`, and the read-only pages of the traffic listener.
+//! The admin listener: `POST /api/reset`, and the read-only pages of the traffic listener. Web pages of
+//! other sites are refused ([`schema::origin`]), as at the balancer's.
 
 use crate::app::App;
 use crate::ledger::Ledger;
 use crate::listener::{Answer, error, json};
 use crate::serve::pages;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +17,18 @@ const MAX_FAILURES_PER_SECOND: u32 = 10;
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     token: Option<String>,
+    /// Names in `Host` are trusted.
+    any_host: bool,
     /// The second it counts, and wrong tokens in it.
     failures: Mutex<(u64, u32)>,
 }
 
 impl Gate {
-    /// Everybody without a token, else those who bring it.
-    pub(crate) fn new(token: Option<String>) -> Self {
+    /// Everybody without a token, else those who bring it; `any_host`: the listener is meant to be
+    /// reached by others.
+    pub(crate) fn new(token: Option<String>, any_host: bool) -> Self {
         Self {
+            any_host: any_host || token.is_some(),
             token,
             failures: Mutex::default(),
         }
@@ -31,6 +36,11 @@ impl Gate {
 
     /// The refusal, unless the request may pass.
     fn refusal(&self, request: &Request<Incoming>, now_s: u64) -> Option<Answer> {
+        let text = |name: HeaderName| request.headers().get(name).and_then(|v| v.to_str().ok());
+        let host = text(HOST).unwrap_or("");
+        if let Some(what) = schema::origin::refusal(host, text(ORIGIN), self.any_host) {
+            return Some(error(StatusCode::FORBIDDEN, "foreign_site", what));
+        }
         let token = self.token.as_ref()?;
         let brought = request.headers().get(AUTHORIZATION);
         let brought = brought.and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
@@ -107,7 +117,7 @@ mod tests {
 
     #[test]
     fn failures_are_counted_by_the_second() {
-        let gate = Gate::new(Some("x".repeat(32)));
+        let gate = Gate::new(Some("x".repeat(32)), false);
         assert!(!gate.too_many_failures(7));
         gate.failures.lock().unwrap().1 = 10;
         assert!(gate.too_many_failures(7));

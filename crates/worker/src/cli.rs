@@ -104,7 +104,7 @@ pub(crate) struct ServeArgs {
     /// Largest request body, MiB; a larger one is answered 413
     #[arg(long, default_value_t = 10, value_name = "MIB")]
     pub(crate) max_body_mib: u32,
-    /// Connections open at once; further ones wait to be accepted
+    /// Connections open at once; the longest idle one is closed for one more
     #[arg(long, default_value_t = 4096, value_name = "N")]
     pub(crate) max_connections: u32,
     /// How long a stop waits for the requests held
@@ -125,6 +125,13 @@ pub(crate) struct ServeArgs {
     /// Disclose the work left of every request held, in /stats and in a response header
     #[arg(long)]
     pub(crate) tell_work_left: bool,
+}
+
+impl ServeArgs {
+    /// Whether the admin listener is meant to be reached from elsewhere.
+    pub(crate) fn is_admin_for_others(&self) -> bool {
+        self.admin_open || self.admin.is_some_and(|a| !a.ip().is_loopback())
+    }
 }
 
 /// Flags of the self-test.

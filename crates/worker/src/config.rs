@@ -3,7 +3,6 @@
 use crate::calibrate::{BurnBudget, Calibration};
 use crate::cli::ServeArgs;
 use crate::machine::Shape;
-use anyhow::Context;
 use schema::problem::{Findings, Problem, Problems};
 use schema::stats::{BYTES_PER_GB, BYTES_PER_MIB, Discipline};
 use std::time::Duration;
@@ -205,9 +204,7 @@ impl Config {
 /// When the file cannot be read or the token is too short.
 pub(crate) fn admin_token(args: &ServeArgs) -> anyhow::Result<Option<String>> {
     let token = match &args.admin_token_file {
-        Some(path) => std::fs::read_to_string(path)
-            .map(Some)
-            .with_context(|| format!("--admin-token-file {}", path.display()))?,
+        Some(path) => Some(input::read_text(path).map_err(|problem| *problem)?),
         None => std::env::var("PLUMBLINE_ADMIN_TOKEN").ok(),
     };
     let Some(token) = token.map(|t| t.trim().to_string()) else {

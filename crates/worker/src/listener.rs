@@ -1,124 +1,82 @@
-//! HTTP/1.1 listeners on the async thread: bounded connections, keep-alive, graceful stop.
+//! HTTP/1.1 listeners on the async thread, each behind a gate, and the answers they give.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use gate::{Clocks, Door, Ending, Exchange, Room, UntilSent, until_sent};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-/// An idle connection, or one whose request head does not arrive, is closed after this long. The
-/// HTTP library has one limit for both.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Largest request head, bytes, and its most fields.
-const MAX_HEAD_BYTES: usize = 64 << 10;
-const MAX_FIELDS: usize = 100;
-/// Wait after a failed accept (out of file descriptors), so that the thread does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Connections the kernel keeps for us until they are accepted.
-const BACKLOG: i32 = 4096;
+/// A client that takes no bytes of its answer for this long is cut off.
+const WRITE_IDLE: Duration = Duration::from_secs(10);
 
 /// A whole answer.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// Binds `address`, with the address reused at once after a restart.
-///
-/// # Errors
-/// When the port is in use or not allowed.
-pub(crate) fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let domain = socket2::Domain::for_address(address);
-    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    TcpListener::from_std(socket.into())
+/// One listener's limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections at once.
+    pub(crate) connections: usize,
+    /// Requests under way may take this long after a stop.
+    pub(crate) grace: Duration,
 }
 
 /// Serves until `stop` turns true, then finishes what is under way.
 pub(crate) async fn serve<F>(
     listener: TcpListener,
-    max_connections: usize,
-    mut stop: watch::Receiver<bool>,
-    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-) where
-    F: Future<Output = Answer> + Send + 'static,
+    limits: Limits,
+    stop: watch::Receiver<bool>,
+    answer: impl Fn(Request<Incoming>) -> F + Clone + 'static,
+) -> Ending
+where
+    F: Future<Output = Answer> + 'static,
 {
-    let room = Arc::new(Semaphore::new(max_connections));
-    loop {
-        let next = async {
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        let (permit, accepted) = tokio::select! {
-            next = next => next,
-            () = stopped(&mut stop) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let (answer, stop) = (answer.clone(), stop.clone());
-                tokio::spawn(async move {
-                    serve_connection(stream, stop, answer).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "accept failed");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    // Every connection gives its permit back when it is closed.
-    let _ = room.acquire_many(max_connections as u32).await;
-}
-
-async fn serve_connection<F>(
-    stream: TcpStream,
-    mut stop: watch::Receiver<bool>,
-    answer: impl Fn(Request<Incoming>) -> F + Send + Sync,
-) where
-    F: Future<Output = Answer>,
-{
-    // Without it an answer may wait for the client's delayed acknowledgment.
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| {
-        let answer = answer(request);
-        async { Ok::<_, Infallible>(answer.await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_FIELDS)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopped(&mut stop) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+    let door = Door {
+        listener,
+        room: Room::new(limits.connections),
+        clocks: Clocks {
+            head: gate::HEAD_LIMIT,
+            keep_alive: gate::CLIENT_IDLE,
+            write_idle: WRITE_IDLE,
+        },
+        grace: limits.grace,
+        stop,
     };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "connection ended");
-    }
+    let serving = door.serve(|conn, _| {
+        let answer = answer.clone();
+        service_fn(move |request| {
+            let refused = conn.begin();
+            let exchange = Exchange(conn.clone());
+            let answering = refused.is_none().then(|| answer(request));
+            async move {
+                let whole = match (refused, answering) {
+                    (None, Some(answering)) => answering.await,
+                    (refused, _) => refuse(refused.unwrap_or(gate::refusal::BAD_REQUEST)),
+                };
+                Ok::<Response<UntilSent<Full<Bytes>>>, Infallible>(
+                    whole.map(|body| until_sent(exchange, body)),
+                )
+            }
+        })
+    });
+    serving.await
 }
 
-/// Waits until the listener is told to stop, or nobody is left to tell it.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
+/// A head that was refused; what follows it cannot be told from the next one.
+fn refuse((status, reason): gate::refusal::Refusal) -> Answer {
+    let message = "the request's head is malformed, ambiguous, too large or too late";
+    let mut answer = error(status, reason, message);
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(CONNECTION, close);
+    answer
 }
 
 /// A JSON answer.

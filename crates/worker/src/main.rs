@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(if error.is::<Problems>() {
+            console::tell!("error: {error:#}");
+            ExitCode::from(if error.is::<Problem>() || error.is::<Problems>() {
                 BAD_INPUT
             } else {
                 FAILED
@@ -65,7 +65,7 @@ fn run(cli: Cli) -> anyhow::Result<u8> {
         None => serve::run(&cli.serve)?,
         Some(Command::Burn { mi }) => burn_once(mi)?,
         Some(Command::Calibrate) => {
-            println!("{}", serde_json::to_string(&calibrate::calibrate())?);
+            console::say!("{}", serde_json::to_string(&calibrate::calibrate())?)?;
         }
         Some(Command::Healthcheck { url, timeout }) => healthcheck::run(&url, timeout)?,
         Some(Command::Selftest(args)) => {
@@ -84,9 +84,9 @@ fn burn_once(mi: f64) -> anyhow::Result<()> {
     burn::burn(mi);
     let wall_ms = clock.now_ns() * 1e-6;
     let mips = mi / (wall_ms * 1e-3);
-    println!(
+    console::say!(
         "{}",
         serde_json::json!({"mi": mi, "wall_ms": wall_ms, "mips": mips})
-    );
+    )?;
     Ok(())
 }

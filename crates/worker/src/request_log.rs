@@ -4,6 +4,7 @@ use anyhow::Context;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -67,6 +68,8 @@ impl RequestLog {
         let file = OpenOptions::new()
             .create(true)
             .append(true)
+            // A pipe that nobody reads is refused; opening it must not wait for a reader.
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
             .open(path)
             .with_context(|| format!("--request-log {}: cannot be written", path.display()))?;
         let (lines, waiting) = sync_channel(MAX_WAITING);

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SelftestArgs) -> anyhow::Result<bool> {
         let workers = Workers::start(args).context("a worker did not start")?;
         let planned = plan(args, *load, i as u32);
         if !args.json {
-            eprintln!(
+            console::tell!(
                 "load {load}: {} requests in {} s",
                 planned.len(),
                 args.seconds

@@ -7,21 +7,25 @@ use crate::cli::ServeArgs;
 use crate::clock::Clock;
 use crate::config::{Config, admin_token};
 use crate::host::CpuGroup;
-use crate::listener::{self as server, Answer, json, with_type};
+use crate::listener::{self as server, Answer, Limits, json, with_type};
 use crate::request_log::RequestLog;
 use crate::{engine, work};
 use anyhow::{Context, bail};
+use gate::Ending;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Connections of the admin listener.
-const MAX_ADMIN_CONNECTIONS: usize = 64;
+/// The admin listener; nothing is under way there for long.
+const ADMIN_LIMITS: Limits = Limits {
+    connections: 64,
+    grace: Duration::from_secs(1),
+};
 
 /// Serves until SIGTERM or SIGINT, then finishes what is held.
 ///
@@ -30,7 +34,7 @@ const MAX_ADMIN_CONNECTIONS: usize = 64;
 /// drain time.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let config = Config::try_new(args)?;
-    let gate = Arc::new(Gate::new(admin_token(args)?));
+    let gate = Arc::new(Gate::new(admin_token(args)?, args.is_admin_for_others()));
     let host = calibrate();
     let cpu_group = CpuGroup::find();
     let plan = config.plan(&host, cpu_group.as_ref().and_then(CpuGroup::quota_cores));
@@ -59,12 +63,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         boot_id,
     });
     scheduling::ask_short_slice().ok();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    let ended = gate::block_on_one_thread(listen(args, &app, gate))
         .context("the async runtime did not start")?;
-    let ended = runtime.block_on(listen(args, &app, gate));
-    drop(runtime);
     drop(app);
     if let Some(closer) = closer {
         closer.wait();
@@ -82,14 +82,18 @@ async fn listen(args: &ServeArgs, app: &Arc<App>, gate: Arc<Gate>) -> anyhow::Re
     let (stopper, stop) = watch::channel(false);
     let sampling = tokio::spawn(Arc::clone(app).keep_sampling());
     let serving = {
-        let (app, most) = (Arc::clone(app), app.config.max_connections);
+        let limits = Limits {
+            connections: app.config.max_connections,
+            grace: app.config.drain_timeout,
+        };
+        let app = Arc::clone(app);
         let answer = move |request| answer(Arc::clone(&app), request);
-        tokio::spawn(server::serve(traffic, most, stop.clone(), answer))
+        tokio::task::spawn_local(server::serve(traffic, limits, stop.clone(), answer))
     };
     let administering = admin_listener.map(|listener| {
         let app = Arc::clone(app);
         let answer = move |request| admin::answer(Arc::clone(&app), Arc::clone(&gate), request);
-        tokio::spawn(server::serve(listener, MAX_ADMIN_CONNECTIONS, stop, answer))
+        tokio::task::spawn_local(server::serve(listener, ADMIN_LIMITS, stop, answer))
     });
 
     tokio::select! {
@@ -100,7 +104,7 @@ async fn listen(args: &ServeArgs, app: &Arc<App>, gate: Arc<Gate>) -> anyhow::Re
     tracing::info!(held, "stopping: finishing the requests held");
     let _ = stopper.send(true);
     let drained = tokio::select! {
-        drained = tokio::time::timeout(app.config.drain_timeout, serving) => drained.is_ok(),
+        ending = serving => ending.is_ok_and(|ending| ending == Ending::Finished),
         _ = terminate.recv() => false,
         _ = interrupt.recv() => false,
     };
@@ -117,7 +121,9 @@ async fn listen(args: &ServeArgs, app: &Arc<App>, gate: Arc<Gate>) -> anyhow::Re
 }
 
 fn bind(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    server::bind(address).with_context(|| format!("{flag}: {address}: cannot listen"))
+    gate::bind(address)
+        .and_then(TcpListener::from_std)
+        .with_context(|| format!("{flag}: {address}: cannot listen"))
 }
 
 /// The one line on stdout that says the worker is ready, and a log line with its machine.
@@ -144,8 +150,7 @@ fn announce(app: &App, traffic: &TcpListener, admin: Option<&TcpListener>) -> an
         line += &format!(" (admin http://{})", admin.local_addr()?);
     }
     // A closed stdout must not keep the worker from serving.
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    let _ = console::say!("{line}");
     Ok(())
 }
 

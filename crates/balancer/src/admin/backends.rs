@@ -1,6 +1,7 @@
 //! `/api/backends` and `/api/reports`.
 
 use super::{Refused, bad, read};
+use crate::cli::Given;
 use crate::core::{Core, State, usage};
 use axum::Json;
 use axum::body::Bytes;
@@ -122,19 +123,19 @@ struct New {
 }
 
 impl New {
-    /// The same text the command line reads, so that both have one set of rules.
-    fn spelling(&self) -> String {
-        let mut text = format!("url={}", self.url);
-        let mut put = |key: &str, value: Option<String>| {
-            if let Some(value) = value {
-                text.push_str(&format!(",{key}={value}"));
-            }
-        };
-        put("name", self.name.clone());
-        put("weight", self.weight.map(|v| v.to_string()));
-        put("cores", self.cores.map(|v| v.to_string()));
-        put("memory-gb", self.memory_gb.map(|v| v.to_string()));
-        text
+    /// Checked by the rules of the command line.
+    fn check(&self) -> Result<strategies::NewBackend, String> {
+        let text = |value: Option<f64>| value.map(|v| v.to_string());
+        let weight = self.weight.map(|v| v.to_string());
+        let (cores, memory_gb) = (text(self.cores), text(self.memory_gb));
+        Given {
+            name: self.name.as_deref(),
+            url: &self.url,
+            weight: weight.as_deref(),
+            cores: cores.as_deref(),
+            memory_gb: memory_gb.as_deref(),
+        }
+        .check()
     }
 }
 
@@ -143,7 +144,7 @@ pub(super) async fn add(
     body: Bytes,
 ) -> Result<(StatusCode, Json<Vec<View>>), Refused> {
     let new: New = read(&body)?;
-    let new = crate::cli::parse_backend(&new.spelling()).map_err(bad)?;
+    let new = new.check().map_err(bad)?;
     let mut state = core.lock();
     state.add(&new).map_err(refused)?;
     Ok((StatusCode::CREATED, Json(views(&state))))

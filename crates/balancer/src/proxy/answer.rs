@@ -4,6 +4,7 @@ use super::body::ResponseBody;
 use super::framing::Refusal;
 use super::receipt::Receipt;
 use bytes::Bytes;
+pub(crate) use gate::refusal::{BAD_REQUEST, URI_TOO_LONG};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use schema::headers;
@@ -17,14 +18,7 @@ pub(crate) const PER_TRY_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "per_t
 pub(crate) const TOTAL_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "total_timeout");
 pub(crate) const NO_BACKEND: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "no_backend");
 pub(crate) const SHED: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "shed");
-pub(crate) const BAD_REQUEST: Refusal = (StatusCode::BAD_REQUEST, "bad_request");
 pub(crate) const METHOD: Refusal = (StatusCode::METHOD_NOT_ALLOWED, "method");
-pub(crate) const URI_TOO_LONG: Refusal = (StatusCode::URI_TOO_LONG, "uri_too_long");
-pub(crate) const HEAD_TOO_LARGE: Refusal = (
-    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-    "head_too_large",
-);
-pub(crate) const HEAD_TIMEOUT: Refusal = (StatusCode::REQUEST_TIMEOUT, "head_timeout");
 pub(crate) const BODY_TOO_LARGE: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");
 pub(crate) const BODY_TIMEOUT: Refusal = (StatusCode::REQUEST_TIMEOUT, "body_timeout");
 

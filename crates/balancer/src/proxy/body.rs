@@ -1,12 +1,12 @@
 //! Bodies in both directions: streamed, never collected, each with a limit on silence.
 
 use super::answer::{BODY_IDLE, BODY_TRUNCATED};
-use super::gate::Conn;
 use super::pool::{Pool, Sender};
 use super::receipt::Receipt;
 use crate::core::{Ticket, Told};
 use crate::settings::{BODY_RATE_GRACE, MIN_BODY_BYTES_PER_S, Settings};
 use bytes::Bytes;
+use gate::Conn;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::cell::Cell;

@@ -4,17 +4,18 @@ use super::answer;
 use super::body::{BodyFault, Open, Progress, RequestBody, ResponseBody};
 use super::fields::{self, Peer, safe_request_id};
 use super::framing::{self, Refusal};
-use super::gate::Conn;
 use super::pool::{self, Pool, Sender};
 use super::receipt::Receipt;
 use crate::core::{Attempt, Core, Picked, Ticket, Told};
 use crate::settings::Settings;
+use gate::Conn;
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode, Uri, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
 use schema::headers;
 use schema::headers::WorkerTiming;
+use schema::laws::sizes::TASK_SIZE_MI;
 use schema::load_report::LoadReport;
 use std::io;
 use std::net::IpAddr;
@@ -158,8 +159,14 @@ impl Proxy {
                 decision,
             } = picked;
             let decision = decision.to_string();
-            let sent = self.attempt(head, body, &url, ticket.backend(), number, &job);
-            let (mut response, reason) = match sent.await {
+            let backend = ticket.backend();
+            let owed = Owed {
+                ticket: Some(ticket),
+                progress: Rc::clone(&progress),
+            };
+            let sent = self.attempt(head, body, &url, backend, number, &job).await;
+            let ticket = owed.came();
+            let (mut response, reason) = match sent {
                 Ok((answer, sender)) => {
                     let response = self.relay(answer, sender, ticket, receipt, &job);
                     (response, "backend")
@@ -264,7 +271,7 @@ impl Proxy {
             if let Some(copy) = &mut copy {
                 **copy = reused.then(|| Box::new(copy_of(&request)));
             }
-            match sender.try_send_request(request).await {
+            match sender.send(request).await {
                 Ok(answer) => {
                     if reused {
                         self.core.lock().counts.of(backend).connections_reused += 1;
@@ -273,6 +280,7 @@ impl Proxy {
                 }
                 Err(mut e) => match e.take_message() {
                     Some(unsent) if reused => request = unsent,
+                    _ if sender.sent_too_much() => return Err(answer::BAD_RESPONSE),
                     _ => return Err(broken(e.error(), progress)),
                 },
             }
@@ -319,6 +327,30 @@ impl Proxy {
         head.version = Version::HTTP_11;
         fields::for_client(&mut head.headers);
         Response::from_parts(head, body)
+    }
+}
+
+/// The head of an answer that a backend owes. Dropped before it came, the client has gone.
+struct Owed {
+    ticket: Option<Ticket>,
+    progress: Rc<Progress>,
+}
+
+impl Owed {
+    /// The wait is over, whatever came.
+    fn came(mut self) -> Ticket {
+        self.ticket.take().expect("only this takes it")
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        // As long as the request is not whole it is the client that is waited for.
+        if let Some(ticket) = self.ticket.take()
+            && self.progress.whole.get()
+        {
+            ticket.give_up();
+        }
     }
 }
 
@@ -435,5 +467,5 @@ fn number_of(value: Option<&HeaderValue>) -> Option<f64> {
         .ok()?
         .parse()
         .ok()
-        .filter(|v: &f64| v.is_finite() && *v > 0.0)
+        .filter(|v| TASK_SIZE_MI.contains(v))
 }

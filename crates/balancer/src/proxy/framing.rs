@@ -4,12 +4,11 @@
 //! anything ambiguous is refused on both sides.
 
 use super::answer;
-use crate::settings::MAX_URI_BYTES;
+use gate::MAX_URI_BYTES;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode, Version, request};
 
-/// Why a message is refused: the status and the reason header.
-pub(crate) type Refusal = (StatusCode, &'static str);
+pub(crate) use gate::refusal::Refusal;
 
 const BAD: Refusal = answer::BAD_REQUEST;
 

@@ -1,8 +1,8 @@
 //! Counts every request once: received, and ended for exactly one reason.
 
 use super::answer::CLIENT_GONE;
-use super::gate::Conn;
 use crate::core::Core;
+use gate::Conn;
 use http::HeaderValue;
 use std::rc::Rc;
 use std::sync::Arc;

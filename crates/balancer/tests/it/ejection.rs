@@ -3,6 +3,7 @@
 use crate::support::{Act, Backend, Balancer, fields, ok, program};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A backend that fails while the flag is up.
 fn fickle() -> (Backend, Arc<AtomicBool>) {
@@ -105,6 +106,51 @@ fn a_failing_backend_is_ejected_tried_and_readmitted() {
         "{text}"
     );
     assert_eq!(text.matches("\"mark\":\"trial\"").count(), 2);
+}
+
+#[test]
+fn a_hung_backend_is_found_though_its_clients_give_up_first() {
+    let hung = Backend::start(|_| Act::Hang);
+    let good = Backend::start(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        ok("good")
+    });
+    let flags = [&SHORT[..], &["--eject-after", "2"]].concat();
+    let balancer = Balancer::start(&[&hung, &good], &flags);
+    balancer.admin("POST", "/api/backends/a/drain", "");
+    for _ in 0..10 {
+        get(&balancer);
+    }
+    balancer.admin("POST", "/api/backends/a/undrain", "");
+    let state = |b: &Balancer| b.state()["backends"][0]["state"].as_str().map(String::from);
+    let ask = || {
+        let mut stream = balancer.connect();
+        let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        std::io::Write::write_all(&mut stream, request).unwrap();
+        stream
+    };
+    // Who changes its mind at once says nothing of the backend: the usual answer takes 50 ms.
+    for _ in 0..8 {
+        let before = balancer.state()["received"].as_u64();
+        let asked = ask();
+        balancer.until("received", |b| b.state()["received"].as_u64() > before);
+        drop(asked);
+    }
+    balancer.until("idle", |b| b.state()["in_flight"] == 0);
+    assert_eq!(state(&balancer).as_deref(), Some("up"));
+    // Who has waited for far longer than that has seen a time-out.
+    let waiting: Vec<_> = (0..4).map(|_| ask()).collect();
+    balancer.until("hanging", |_| hung.hanging.load(Ordering::SeqCst) == 2);
+    std::thread::sleep(Duration::from_secs(2));
+    drop(waiting);
+    balancer.until("ejected", |b| state(b).as_deref() == Some("ejected"));
+    // Its trial is given up as well: it is out again, and not handed to one client after another.
+    balancer.until("on trial", |b| state(b).as_deref() == Some("trial"));
+    let trial = ask();
+    std::thread::sleep(Duration::from_secs(2));
+    drop(trial);
+    let again = "plumbline_ejections_total{backend=\"a\",rule=\"trial\"}";
+    balancer.until("ejected again", |b| b.metric(again) == 1);
 }
 
 #[test]

@@ -163,6 +163,8 @@ fn a_changed_pick_is_found_and_a_gap_refused() {
     );
     std::fs::write(&path, "").unwrap();
     assert_eq!(replay(&path).0, Some(2));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(replay(&path).0, Some(2), "no such file");
 }
 
 #[test]
@@ -198,6 +200,19 @@ fn a_reset_begins_another_file_and_each_replays_alone() {
         }
         other => panic!("{other:?}"),
     }
+    for kept in ["first.jsonl", "b01-a1.jsonl"] {
+        let before = std::fs::read(folder.path().join(kept)).unwrap();
+        let order = format!("{{\"event_log\":\"{kept}\"}}");
+        let (code, body) = balancer.admin("POST", "/api/reset", &order);
+        assert_eq!(code, 409, "{body}");
+        assert!(body.contains("name another file"), "{body}");
+        assert_eq!(std::fs::read(folder.path().join(kept)).unwrap(), before);
+    }
+    assert_eq!(
+        balancer.state()["event_log"],
+        "first-1.jsonl",
+        "the log goes on"
+    );
     for bad in ["../x", "a/b", ".x", ""] {
         let order = format!("{{\"event_log\":\"{bad}\"}}");
         assert_eq!(balancer.admin("POST", "/api/reset", &order).0, 400, "{bad}");
@@ -241,6 +256,8 @@ fn a_killed_balancer_leaves_a_log_of_whole_lines() {
     events(&path);
     assert_eq!(replay(&path).0, Some(0));
     let unserved = Backend::start(|_| ok("ok"));
+    let path = folder.path().join("next.jsonl");
+    let log = path.display().to_string();
     let balancer = Balancer::start(&[&unserved], &["--event-log", &log]);
     balancer.admin("POST", "/api/backends/a/drain", "");
     balancer.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: nobody\r\n\r\n");

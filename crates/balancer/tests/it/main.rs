@@ -4,6 +4,7 @@ mod admin;
 mod bodies;
 mod ejection;
 mod framing;
+mod hostile;
 mod leaks;
 mod log;
 mod start;

@@ -94,6 +94,36 @@ fn a_port_or_a_file_that_cannot_be_had_exits_1() {
 }
 
 #[test]
+fn a_log_of_an_earlier_run_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    std::fs::write(&path, "a record\n").unwrap();
+    let log = path.display().to_string();
+    let flags = ["--backend", "url=http://127.0.0.1:9", "--event-log", &log];
+    let free = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let (code, text) = refused(&[&flags[..], &free].concat());
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains(&log) && text.contains("name another file"),
+        "{text}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a record\n");
+    // A second start by mistake: the port is asked for first, so no file comes into being.
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let held = holder.local_addr().unwrap().to_string();
+    let other = folder.path().join("other.jsonl");
+    let flags = ["--backend", "url=http://127.0.0.1:9", "--listen", &held];
+    let log = [
+        "--admin",
+        "127.0.0.1:0",
+        "--event-log",
+        other.to_str().unwrap(),
+    ];
+    assert_eq!(refused(&[&flags[..], &log].concat()).0, 1);
+    assert!(!other.exists());
+}
+
+#[test]
 fn an_unreachable_backend_is_named_and_the_balancer_not_ready_until_it_is_there() {
     let there = Backend::start(|_| ok("ok"));
     let place = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -117,4 +147,45 @@ fn an_unreachable_backend_is_named_and_the_balancer_not_ready_until_it_is_there(
         .status()
         .unwrap();
     assert_eq!(check.code(), Some(0));
+}
+
+#[test]
+fn a_full_or_closed_standard_output_is_no_panic() {
+    let full = || {
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    for arguments in [
+        vec!["strategies"],
+        vec!["strategies", "--json"],
+        vec!["strategies", "--check", "random"],
+    ] {
+        let mut command = program();
+        command.args(&arguments);
+        let output = command.stdout(full()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+        let line = "error: cannot write to standard output: No space left";
+        assert!(text.contains(line), "{arguments:?}: {text}");
+
+        let status = command.stdout(full()).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(1), "{arguments:?}: nobody can be told");
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command
+            .stdout(writer)
+            .stderr(std::process::Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: the reader had enough"
+        );
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains("error") && !text.contains("panic"), "{text}");
+    }
 }

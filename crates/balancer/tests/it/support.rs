@@ -45,7 +45,9 @@ impl Balancer {
     pub(crate) fn of_members(members: &[String], flags: &[&str]) -> Self {
         let mut command = program();
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        command.args(["--stats-interval", "20ms"]);
+        if !flags.contains(&"--stats-interval") {
+            command.args(["--stats-interval", "20ms"]);
+        }
         if !flags.contains(&"--threads") {
             command.args(["--threads", "2"]);
         }

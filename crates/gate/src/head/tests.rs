@@ -1,6 +1,5 @@
-use super::super::answer;
-use super::super::framing::Refusal;
 use super::{Framing, MAX_HEAD_BYTES, Scan, check, find_end};
+use crate::refusal::{self, Refusal};
 
 fn judge(fields: &str) -> Result<Framing, Refusal> {
     check(format!("GET /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes())
@@ -42,10 +41,10 @@ fn ambiguous_framing_is_refused() {
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: \x0bchunked\r\n",
     ] {
-        assert_eq!(judge(fields), Err(answer::BAD_REQUEST), "{fields:?}");
+        assert_eq!(judge(fields), Err(refusal::BAD_REQUEST), "{fields:?}");
     }
     let http_10 = b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(check(http_10), Err(answer::BAD_REQUEST));
+    assert_eq!(check(http_10), Err(refusal::BAD_REQUEST));
 }
 
 #[test]
@@ -73,23 +72,27 @@ fn malformed_lines_are_refused() {
         "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",
         "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
     ] {
-        assert_eq!(check(head.as_bytes()), Err(answer::BAD_REQUEST), "{head:?}");
+        assert_eq!(
+            check(head.as_bytes()),
+            Err(refusal::BAD_REQUEST),
+            "{head:?}"
+        );
     }
 }
 
 #[test]
 fn sizes_have_their_own_reasons() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(9000));
-    assert_eq!(check(long.as_bytes()), Err(answer::URI_TOO_LONG));
+    assert_eq!(check(long.as_bytes()), Err(refusal::URI_TOO_LONG));
     let fields: String = (0..100).map(|i| format!("x-{i}: 1\r\n")).collect();
-    assert_eq!(judge(&fields), Err(answer::HEAD_TOO_LARGE));
+    assert_eq!(judge(&fields), Err(refusal::HEAD_TOO_LARGE));
     let unfinished = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(MAX_HEAD_BYTES));
     assert_eq!(
         find_end(unfinished.as_bytes(), 0),
-        Err(answer::HEAD_TOO_LARGE)
+        Err(refusal::HEAD_TOO_LARGE)
     );
     let target = format!("GET /{}", "x".repeat(9000));
-    assert_eq!(find_end(target.as_bytes(), 0), Err(answer::URI_TOO_LONG));
+    assert_eq!(find_end(target.as_bytes(), 0), Err(refusal::URI_TOO_LONG));
 }
 
 #[test]

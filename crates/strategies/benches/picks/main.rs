@@ -7,7 +7,6 @@
 //! cores reach on one lock. Allocations per warm pick at three backends are asserted to be none.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
-
 // A benchmark is its own driver: it reads the clock and prints.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 

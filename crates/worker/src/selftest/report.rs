@@ -155,10 +155,10 @@ impl Verdict {
     /// Prints a table, or JSON.
     pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
+            console::say!("{}", serde_json::to_string_pretty(self)?)?;
             return Ok(());
         }
-        println!(
+        console::say!(
             "workers with {:?} cores of {} MIPS, {}, {} arrivals; host: {} cores of {} MIPS ({} all busy)",
             self.cores,
             self.mips_per_core,
@@ -167,11 +167,13 @@ impl Verdict {
             self.host.host_cores,
             self.host.native_mips_per_core,
             self.host.native_mips_all_busy
-        );
-        println!("load   seen by  requests  mean ms  exact ms   error   p95 ms  exact ms   error");
+        )?;
+        console::say!(
+            "load   seen by  requests  mean ms  exact ms   error   p95 ms  exact ms   error"
+        )?;
         for load in &self.loads {
             for (by, c) in [("machine", &load.machine), ("client", &load.client)] {
-                println!(
+                console::say!(
                     "{:<6} {:<8} {:>8} {:>8.2} {:>9.2} {:>+6.2}% {:>8.2} {:>9.2} {:>+6.2}%",
                     load.load,
                     by,
@@ -182,9 +184,9 @@ impl Verdict {
                     c.measured.p95_ms,
                     c.model.p95_ms,
                     c.p95_error * 100.0
-                );
+                )?;
             }
-            println!(
+            console::say!(
                 "       burn fractions {:?}, late burns {:.2}%: {}",
                 load.burn_fractions,
                 load.late_burn_share * 100.0,
@@ -193,7 +195,7 @@ impl Verdict {
                 } else {
                     "beyond 2 % (mean), 5 % (p95) or 1 % (late)"
                 }
-            );
+            )?;
         }
         Ok(())
     }

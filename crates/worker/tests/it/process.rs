@@ -118,7 +118,7 @@ pub(crate) fn ask(address: &str, line: &str, fields: &str) -> Answer {
 /// Sends a request and leaves the answer to be read.
 pub(crate) fn send(address: &str, line: &str, fields: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    let request = format!("{line}\r\nhost: test\r\nconnection: close\r\n{fields}\r\n");
+    let request = format!("{line}\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     stream
 }
