@@ -40,12 +40,16 @@ pub(crate) fn require_share(name: &'static str, value: f64) -> Result<(), OutOfB
     require((0.0..=1.0).contains(&value), name, value, "from 0 to 1")
 }
 
-/// A finite number above 0.
+/// A speed, rate or number of a size that can be: beyond these bounds rounding would decide.
 pub(crate) fn require_positive(name: &'static str, value: f64) -> Result<(), OutOfBounds> {
     require(
-        value > 0.0 && value.is_finite(),
+        (1e-9..=1e9).contains(&value),
         name,
         value,
-        "above 0 and finite",
+        "from 1e-9 to 1e9",
     )
 }
+
+/// Least share of its capacity that a station of a split is asked about; below it the formulas' differences
+/// are rounding.
+pub(crate) const LEAST_LOAD: f64 = 1e-9;

@@ -6,11 +6,16 @@ use crate::bound::{OutOfBounds, require, require_load};
 /// `scv` the squared coefficient of variation of the sizes (0 constant, 1 exponential).
 ///
 /// # Errors
-/// A load outside 0..1, an scv below 0.
+/// A load outside 0..1, an scv outside 0..=1e9.
 pub fn mean_response(load: f64, scv: f64) -> Result<f64, OutOfBounds> {
     require_load(load)?;
-    let is_met = scv >= 0.0 && scv.is_finite();
-    require(is_met, "squared coefficient of variation", scv, "0 or more")?;
+    let is_met = (0.0..=1e9).contains(&scv);
+    require(
+        is_met,
+        "squared coefficient of variation",
+        scv,
+        "from 0 to 1e9",
+    )?;
     Ok(1.0 + load * (1.0 + scv) / (2.0 * (1.0 - load)))
 }
 

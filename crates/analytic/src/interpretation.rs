@@ -11,9 +11,11 @@ use crate::bound::{OutOfBounds, require, require_positive};
 /// set with all p_i >= 0.
 ///
 /// # Errors
-/// No workers, lengths that differ, a count below 0, a capacity or `arrivals` not above 0.
+/// No workers, lengths that differ, a count outside 0..=1e6, a capacity outside 1e-9..=1e9, `arrivals`
+/// outside 0.001..=1e9.
 pub fn basic(board: &[f64], capacities: &[f64], arrivals: f64) -> Result<Vec<f64>, OutOfBounds> {
-    require_positive("arrivals", arrivals)?;
+    let is_met = (0.001..=1e9).contains(&arrivals);
+    require(is_met, "arrivals", arrivals, "from 0.001 to 1e9")?;
     let used = &aggressive(board, capacities, arrivals)?;
     let held: f64 = used.iter().map(|&i| board[i]).sum();
     let capacity: f64 = used.iter().map(|&i| capacities[i]).sum();
@@ -22,6 +24,9 @@ pub fn basic(board: &[f64], capacities: &[f64], arrivals: f64) -> Result<Vec<f64
     for &i in used {
         shares[i] = ((capacities[i] * level - board[i]) / arrivals).max(0.0);
     }
+    // They add up to 1 but for rounding, which weighs where the counts are far above the arrivals.
+    let sum: f64 = shares.iter().sum();
+    shares.iter_mut().for_each(|p| *p /= sum);
     Ok(shares)
 }
 
@@ -30,7 +35,7 @@ pub fn basic(board: &[f64], capacities: &[f64], arrivals: f64) -> Result<Vec<f64
 /// draws, by capacity, among those whose number is at most the arrivals since the sample.
 ///
 /// # Errors
-/// No workers, lengths that differ, a count below 0, a capacity not above 0.
+/// No workers, lengths that differ, a count outside 0..=1e6, a capacity outside 1e-9..=1e9.
 pub fn fill_order(board: &[f64], capacities: &[f64]) -> Result<Vec<(usize, f64)>, OutOfBounds> {
     let (mut held, mut capacity) = (0.0, 0.0);
     let order = sorted(board, capacities)?.into_iter().map(|i| {
@@ -68,8 +73,8 @@ fn sorted(board: &[f64], capacities: &[f64]) -> Result<Vec<usize>, OutOfBounds> 
     let given = capacities.len() as f64;
     require(is_met, "capacities", given, "as many as workers")?;
     for (&count, &capacity) in board.iter().zip(capacities) {
-        let is_met = count >= 0.0 && count.is_finite();
-        require(is_met, "count on the board", count, "0 or more")?;
+        let is_met = (0.0..=1e6).contains(&count);
+        require(is_met, "count on the board", count, "from 0 to 1e6")?;
         require_positive("capacity", capacity)?;
     }
     let mut order: Vec<usize> = (0..board.len()).collect();

@@ -30,6 +30,9 @@ pub mod worker;
 pub use bound::OutOfBounds;
 pub use worker::Worker;
 
+#[cfg(test)]
+mod tests;
+
 /// The README's example compiles and holds.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

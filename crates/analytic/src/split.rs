@@ -2,7 +2,7 @@
 //!
 //! Each worker then is a station of its own, so every mean here holds for any law of sizes.
 
-use crate::bound::{OutOfBounds, require, require_positive, require_share};
+use crate::bound::{LEAST_LOAD, OutOfBounds, require, require_positive, require_share};
 use crate::root::bisect;
 use crate::worker::{MAX_CORES, Worker};
 
@@ -52,7 +52,7 @@ pub fn proportional(workers: &[Worker]) -> Vec<f64> {
 /// largest with all lambda_i > 0.
 ///
 /// # Errors
-/// A rate not above 0 or not below the sum of `mu`; a `mu` not above 0.
+/// A rate not below the sum of `mu` or below a billionth of it; a `mu` outside 1e-9..=1e9.
 pub fn bell_stidham(mu: &[f64], rate: f64) -> Result<Split, OutOfBounds> {
     for &m in mu {
         require_positive("service rate", m)?;
@@ -61,20 +61,23 @@ pub fn bell_stidham(mu: &[f64], rate: f64) -> Result<Split, OutOfBounds> {
     let mut order: Vec<usize> = (0..mu.len()).collect();
     order.sort_by(|&a, &b| mu[b].total_cmp(&mu[a]));
     let mut shares = vec![0.0; mu.len()];
+    let mut mean_response = 0.0;
     for k in (1..=mu.len()).rev() {
         let used = &order[..k];
         let spare = used.iter().map(|&i| mu[i]).sum::<f64>() - rate;
         let roots: f64 = used.iter().map(|&i| libm::sqrt(mu[i])).sum();
-        let lambda = |i: usize| mu[i] - libm::sqrt(mu[i]) * spare / roots;
+        let left = |i: usize| libm::sqrt(mu[i]) * spare / roots;
+        let lambda = |i: usize| mu[i] - left(i);
         if used.iter().all(|&i| lambda(i) > 0.0) {
+            // The rates add up to the whole but for rounding, which weighs at a small rate.
+            let sum: f64 = used.iter().map(|&i| lambda(i)).sum();
             for &i in used {
-                shares[i] = lambda(i) / rate;
+                shares[i] = lambda(i) / sum;
+                mean_response += shares[i] / left(i);
             }
             break;
         }
     }
-    let waiting = |(m, share): (&f64, &f64)| share / (m - share * rate);
-    let mean_response = mu.iter().zip(&shares).map(waiting).sum();
     Ok(Split {
         shares,
         mean_response,
@@ -86,7 +89,7 @@ pub fn bell_stidham(mu: &[f64], rate: f64) -> Result<Split, OutOfBounds> {
 /// lower (Karush, Kuhn and Tucker); nested bisection finds it, since the cost of each worker is convex.
 ///
 /// # Errors
-/// A rate not above 0 or not below the total capacity; no workers, or more than [`MAX_CORES`] cores in
+/// A rate not below the total capacity or below a billionth of it; no workers, or more than [`MAX_CORES`] cores in
 /// total.
 pub fn best(workers: &[Worker], rate: f64) -> Result<Split, OutOfBounds> {
     check(workers, rate)?;
@@ -102,10 +105,19 @@ pub fn best(workers: &[Worker], rate: f64) -> Result<Split, OutOfBounds> {
     // What the last bit of the common cost leaves over is spread in proportion.
     let sum: f64 = rates.iter().sum();
     let shares: Vec<f64> = rates.iter().map(|r| r / sum).collect();
-    let mean_response = mean_response(workers, &shares, rate)?;
+    let solved = of(workers, shares, rate)?;
+    // Workers of hundreds of cores have marginal costs that are equal to the last bit over a wide range,
+    // so that the common cost says little; capacity then says more.
+    match of(workers, proportional(workers), rate) {
+        Ok(simple) if simple.mean_response < solved.mean_response => Ok(simple),
+        _ => Ok(solved),
+    }
+}
+
+fn of(workers: &[Worker], shares: Vec<f64>, rate: f64) -> Result<Split, OutOfBounds> {
     Ok(Split {
+        mean_response: mean_response(workers, &shares, rate)?,
         shares,
-        mean_response,
     })
 }
 
@@ -131,10 +143,10 @@ fn check(workers: &[Worker], rate: f64) -> Result<(), OutOfBounds> {
 
 fn require_below_capacity(rate: f64, capacity: f64) -> Result<(), OutOfBounds> {
     require(
-        rate > 0.0 && rate < capacity,
+        rate >= LEAST_LOAD * capacity && rate < capacity,
         "rate",
         rate,
-        "above 0 and below the total capacity",
+        "from a billionth of the total capacity to below the total capacity",
     )
 }
 

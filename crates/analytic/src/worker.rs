@@ -5,7 +5,7 @@
 //! size x is x times that of a mean request. Whole c is also the M/M/c queue with exponential sizes,
 //! first come first served: Erlang's C formula (1917).
 
-use crate::bound::{OutOfBounds, require, require_load, require_positive};
+use crate::bound::{LEAST_LOAD, OutOfBounds, require, require_load, require_positive};
 
 /// Most cores of one worker; every sum over its states has so many terms.
 pub const MAX_CORES: f64 = 100_000.0;
@@ -31,10 +31,10 @@ impl Worker {
     /// in S.
     ///
     /// # Errors
-    /// Cores or speed not above 0, cores above [`MAX_CORES`].
+    /// Cores outside 1e-9..=[`MAX_CORES`], a speed outside 1e-9..=1e9.
     pub fn try_new(cores: f64, speed: f64) -> Result<Self, OutOfBounds> {
-        let is_met = cores > 0.0 && cores <= MAX_CORES;
-        require(is_met, "cores", cores, "above 0 and at most 100000")?;
+        let is_met = (1e-9..=MAX_CORES).contains(&cores);
+        require(is_met, "cores", cores, "from 1e-9 to 100000")?;
         require_positive("speed", speed)?;
         Ok(Self { cores, speed })
     }
@@ -96,7 +96,8 @@ impl Worker {
     /// # Errors
     /// A rate that is not below its capacity.
     pub fn mean_response(&self, rate: f64) -> Result<f64, OutOfBounds> {
-        if rate == 0.0 {
+        // So rarely visited, a request is alone but for one case in a billion.
+        if (0.0..LEAST_LOAD * self.capacity()).contains(&rate) {
             return Ok(1.0 / self.departure_rate(1.0));
         }
         Ok(self.moments(rate)?.mean / rate)
@@ -105,8 +106,8 @@ impl Worker {
     /// What one more request per S costs everybody, d(rate*E[T])/d rate. The probabilities are an
     /// exponential family in log rate, so it is Var(N)/rate.
     pub(crate) fn marginal_cost(&self, rate: f64) -> Result<f64, OutOfBounds> {
-        if rate == 0.0 {
-            return self.mean_response(0.0);
+        if (0.0..LEAST_LOAD * self.capacity()).contains(&rate) {
+            return self.mean_response(rate);
         }
         Ok(self.moments(rate)?.variance / rate)
     }

@@ -79,7 +79,7 @@ fn arguments_outside_their_bounds_are_named() {
     let said = |e: crate::OutOfBounds| e.to_string();
     assert_eq!(
         said(Worker::try_new(0.0, 1.0).unwrap_err()),
-        "cores must be above 0 and at most 100000, got 0"
+        "cores must be from 1e-9 to 100000, got 0"
     );
     assert!(said(Worker::try_new(1.0, f64::NAN).unwrap_err()).starts_with("speed must be"));
     assert!(said(worker(4.0, 1.0).mean_response(4.0).unwrap_err()).contains("below the worker's"));
