@@ -6,6 +6,7 @@
 
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::problem::{Findings, Problem, Problems, nearest};
@@ -114,12 +115,20 @@ impl<'a> Document<'a> {
         known: &[&str],
         findings: &mut Findings,
     ) -> Option<Object<'a>> {
+        // Placing a finding takes a walk through the text; a file of nothing but mistakes must not take
+        // one for each.
+        if findings.is_full() {
+            return None;
+        }
         let Ok(Members(members)) = serde_json::from_str::<Members<'a>>(node.raw.get()) else {
             findings.push(self.problem(node, "expected an object"));
             return None;
         };
         let mut fields: Vec<Node<'a>> = Vec::with_capacity(members.len());
         for (name, raw) in members {
+            if findings.is_full() {
+                return None;
+            }
             let field = Node {
                 path: join(&node.path, &name),
                 raw,
@@ -154,10 +163,14 @@ impl<'a> Document<'a> {
             return None;
         };
         let mut found: Vec<(String, Node<'a>)> = Vec::with_capacity(members.len());
+        let mut names = BTreeSet::new();
         for (name, raw) in members {
+            if findings.is_full() {
+                return None;
+            }
             let path = join(&node.path, &name);
             let member = Node { path, raw };
-            if found.iter().any(|(known, _)| *known == name) {
+            if !names.insert(name.clone()) {
                 findings.push(self.problem(&member, "duplicate field").next("keep one"));
             } else {
                 found.push((name, member));
@@ -208,6 +221,7 @@ impl<'a> Document<'a> {
     ) -> Option<T> {
         match serde_json::from_str(node.raw.get()) {
             Ok(value) => Some(value),
+            Err(_) if findings.is_full() => None,
             Err(_) => {
                 findings.push(self.problem(node, format!("expected {expected}")));
                 None
@@ -269,6 +283,24 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 mod tests {
     use super::{Document, utf8};
     use crate::problem::Findings;
+
+    /// Placing each of a hundred thousand would take a minute.
+    #[test]
+    fn a_file_of_nothing_but_mistakes_is_looked_at_until_enough_are_found() {
+        let fields: Vec<String> = (0..100_000).map(|i| format!("\"u{i}\":1")).collect();
+        let text = format!("{{{}}}", fields.join(","));
+        let document = Document {
+            source: "f.json",
+            text: &text,
+        };
+        let root = document.root().expect("syntax is right");
+        let mut findings = Findings::default();
+        assert!(document.object(&root, &["name"], &mut findings).is_none());
+        assert!(findings.is_full());
+        assert!(document.object(&root, &["name"], &mut findings).is_none());
+        let members = document.members(&root, &mut Findings::default());
+        assert_eq!(members.map(|m| m.len()), Some(100_000));
+    }
 
     #[test]
     fn findings_name_line_column_and_field() {

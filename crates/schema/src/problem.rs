@@ -151,9 +151,14 @@ impl Findings {
     /// Notes one problem.
     pub fn push(&mut self, problem: Problem) {
         // The count beyond the reported ones matters to nobody after a thousand.
-        if self.0.len() < 50 * MAX_FINDINGS {
+        if !self.is_full() {
             self.0.push(problem);
         }
+    }
+
+    /// True when more findings would change nothing: readers stop looking, and placing, then.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= 50 * MAX_FINDINGS
     }
 
     /// True while nothing was found.

@@ -7,6 +7,7 @@ use crate::registry::{Context, Models, Spec, SpecError};
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Request};
 use schema::event::{Event, Member, PoolChange, SCHEMA};
+use schema::workload::MAX_APIS;
 use std::collections::BTreeMap;
 
 /// What a replay found.
@@ -62,6 +63,9 @@ pub enum ReplayError {
     /// A response to a dispatch that is not open.
     #[error("line {0}: dispatch {1} is not open")]
     Dispatch(u64, u64),
+    /// A class that no recorder gives: strategies keep tables by class.
+    #[error("line {0}: class {1} is out of bounds (allowed: below {MAX_APIS})")]
+    Class(u64, u32),
     /// Lines were lost while recording.
     #[error("line {0}: {1} lines were lost while recording; the log cannot be replayed past here")]
     Gap(u64, u64),
@@ -169,6 +173,9 @@ impl Replay {
                 backend: BackendId(backend),
                 step,
             }),
+            Event::Pick { class, .. } if class as usize >= MAX_APIS => {
+                return Err(ReplayError::Class(line, class));
+            }
             pick @ Event::Pick { .. } => self.pick(&pick),
             response @ Event::Response { .. } => self.response(&response)?,
             Event::Stats {

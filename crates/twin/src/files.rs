@@ -94,6 +94,17 @@ impl<'a> Files<'a> {
 }
 
 /// `log.jsonl`, `log-1.jsonl` ..
+/// The files that [`Files::create`] would make, each with the flag that asks for it.
+pub fn outputs(
+    rows: Option<&Path>,
+    log: Option<&Path>,
+    balancers: u32,
+) -> Vec<(PathBuf, &'static str)> {
+    let logs = (0..balancers).filter_map(|b| Some((numbered(log?, b), "--event-log")));
+    let rows = rows.map(|path| (path.to_path_buf(), "--out"));
+    rows.into_iter().chain(logs).collect()
+}
+
 fn numbered(path: &Path, balancer: u32) -> PathBuf {
     if balancer == 0 {
         return path.to_path_buf();

@@ -115,10 +115,7 @@ impl Guard {
 fn read_token(serve: &Serve) -> Result<Option<String>, Problems> {
     let (source, text) = match &serve.admin_token_file {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|e| {
-                let what = format!("cannot be read: {e}");
-                Problem::new("--admin-token-file", path.display().to_string(), what)
-            })?;
+            let text = input::read_text(path).map_err(|problem| *problem)?;
             (path.display().to_string(), text)
         }
         None => match std::env::var(TOKEN_VARIABLE) {

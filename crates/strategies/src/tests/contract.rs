@@ -6,6 +6,7 @@ use super::world::World;
 use crate::registry::{ENTRIES, HonorsWeights, Read};
 use crate::{Answer, BackendId, Dispatcher, Report, Request, Source, Spec, Status, Time};
 use proptest::prelude::*;
+use schema::event::Event;
 use std::collections::BTreeSet;
 
 const POOL: [u32; 3] = [4, 3, 2];
@@ -129,6 +130,24 @@ fn a_log_replays_with_every_pick_equal() {
         assert_eq!(verdict.equal, verdict.picks);
         assert_eq!(verdict.picks as usize, world.picks.len());
     }
+}
+
+#[test]
+fn a_class_beyond_what_any_recorder_gives_is_refused_before_a_table_grows_to_it() {
+    let case = cases().into_iter().next().expect("a case");
+    let mut log = World::new(&case, &POOL, 14).run(20).log;
+    let pick = log
+        .iter_mut()
+        .enumerate()
+        .find_map(|(i, event)| match event {
+            Event::Pick { class, .. } => Some((i, class)),
+            _ => None,
+        });
+    let (at, class) = pick.expect("a pick");
+    *class = u32::MAX;
+    let line = at as u64 + 1;
+    let error = crate::replay::replay(log, &options().context.models).unwrap_err();
+    assert_eq!(error, crate::replay::ReplayError::Class(line, u32::MAX));
 }
 
 #[test]

@@ -110,3 +110,43 @@ fn a_bad_scenario_or_timeline_names_its_line() {
     let event = r#"{"version":1,"events":[{"at":"1s","on":"balancer","fault":"kill"}]}"#;
     assert!(refused(event, "--faults").contains("cannot be simulated"));
 }
+
+#[test]
+fn no_output_is_written_over_an_input_or_another_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
+    let (scenario, workload, faults) = (path("s-1.jsonl"), path("w.json"), path("f.json"));
+    let text = "{\"strategy\":\"p2c\",\"requests\":100}";
+    std::fs::write(&scenario, text).expect("written");
+    let shipped = crate::workloads().join("quick.json");
+    std::fs::copy(shipped, &workload).expect("copied");
+    std::fs::write(&faults, "{\"events\":[]}").expect("written");
+    let named = ["--strategy", "p2c", "--requests", "100"];
+    let (log, both) = (path("s.jsonl"), path("both"));
+    let cases: [&[&str]; 6] = [
+        &["--scenario", &scenario, "--out", &scenario],
+        &["--scenario", &scenario, "--event-log", &scenario],
+        // The second balancer's log.
+        &[
+            "--scenario",
+            &scenario,
+            "--balancers",
+            "2",
+            "--event-log",
+            &log,
+        ],
+        &["--workload", &workload, "--out", &workload],
+        &["--faults", &faults, "--event-log", &faults],
+        &["--out", &both, "--event-log", &both],
+    ];
+    let before = [&scenario, &workload, &faults].map(|f| std::fs::read(f).expect("there"));
+    for flags in cases {
+        let arguments = [&["run"], &named[..], flags].concat();
+        let output = twin(&arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    }
+    let after = [&scenario, &workload, &faults].map(|f| std::fs::read(f).expect("there"));
+    assert_eq!(before, after);
+    assert!(!folder.path().join("both").exists());
+}
