@@ -31,7 +31,8 @@ fn csv(workload: &Workload, out: &mut dyn Write) -> io::Result<()> {
         "method",
         "url",
         "task_size_mi",
-    ])?;
+    ])
+    .map_err(plain)?;
     for (seq, due) in schedule::expand(workload).iter().enumerate() {
         let api = &workload.apis[due.api as usize];
         out.write_record([
@@ -41,7 +42,16 @@ fn csv(workload: &Workload, out: &mut dyn Write) -> io::Result<()> {
             api.method.as_str(),
             &api.url,
             due.task_size_mi.to_string().as_str(),
-        ])?;
+        ])
+        .map_err(plain)?;
     }
     out.flush()
+}
+
+/// The failed write itself, which tells a reader that has gone from a full disk.
+fn plain(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }

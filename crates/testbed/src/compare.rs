@@ -65,7 +65,8 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
         } else {
             String::new()
         };
-        let relative = line.ratio_to_baseline.map_or(String::new(), |r| {
+        let relative = line.ratio_to_baseline.filter(|r| r.is_finite());
+        let relative = relative.map_or(String::new(), |r| {
             format!(", relative to the baseline {r:.4}")
         });
         let failed = [line.failed_share_a, line.failed_share_b].map(|share| 100.0 * share);
@@ -80,6 +81,17 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
             )?;
             continue;
         }
+        let without = |mean: f64, side| mean.is_nan().then_some(side);
+        let without = [without(line.mean_ms_a, "A"), without(line.mean_ms_b, "B")];
+        let without: Vec<&str> = without.into_iter().flatten().collect();
+        if !without.is_empty() {
+            console::say!(
+                "{}: not compared: unstable, or no finished run, in {}{failed}",
+                line.label,
+                without.join(" and ")
+            )?;
+            continue;
+        }
         console::say!(
             "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}{failed}",
             line.label,
@@ -88,6 +100,9 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
             line.ratio.point
         )?;
     }
+    console::say!(
+        "recorded at different times, so not paired: the machine may have changed meanwhile"
+    )?;
     for condition in differing {
         console::say!("not the same: {condition}")?;
     }
@@ -104,8 +119,18 @@ fn read(path: &Path) -> anyhow::Result<(Manifest, Vec<Run>)> {
 fn stamp(manifest: &Manifest) -> String {
     let burn = &manifest.burn;
     let burned = if burn.emulated { "emulated " } else { "" };
+    let complete = if manifest.complete {
+        ""
+    } else {
+        ", INCOMPLETE"
+    };
+    let is_valid = manifest
+        .arms
+        .iter()
+        .all(|arm| arm.faults().next().is_none());
+    let valid = if is_valid { "" } else { ", NOT VALID" };
     format!(
-        "{burned}f={}, {} back end",
+        "{burned}f={}, {} back end{complete}{valid}",
         burn.fraction, manifest.backend.kind
     )
 }
@@ -157,6 +182,12 @@ fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line
         .collect()
 }
 
+/// A workload as people tell them apart: its name, with some of its digest.
+fn workload(manifest: &Manifest) -> String {
+    let digest: String = manifest.workload.sha256.chars().take(12).collect();
+    format!("{} ({digest})", manifest.workload.name)
+}
+
 /// Conditions that differ and could explain a difference by themselves.
 fn differing(a: &Manifest, b: &Manifest) -> Vec<String> {
     let conditions = [
@@ -181,11 +212,7 @@ fn differing(a: &Manifest, b: &Manifest) -> Vec<String> {
             format!("{:.3}", a.burn.load),
             format!("{:.3}", b.burn.load),
         ),
-        (
-            "workload",
-            a.workload.sha256.clone(),
-            b.workload.sha256.clone(),
-        ),
+        ("workload", workload(a), workload(b)),
         ("seed", a.seed.to_string(), b.seed.to_string()),
         ("protection", a.protection.clone(), b.protection.clone()),
         (

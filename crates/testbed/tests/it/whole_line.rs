@@ -96,6 +96,21 @@ fn a_bench_of_processes_fills_a_folder_that_adds_up() {
         .expect("runs");
     let text = String::from_utf8_lossy(&compared.stdout).into_owned();
     assert!(text.contains("B/A 1.0000"), "{text}");
+    assert!(
+        !text.contains("INCOMPLETE") && text.contains("not paired"),
+        "{text}"
+    );
+
+    let manifest = std::fs::read_to_string(out.join("manifest.json")).expect("manifest");
+    let cut = manifest.replace("\"complete\": true", "\"complete\": false");
+    assert_ne!(cut, manifest);
+    std::fs::write(out.join("manifest.json"), cut).expect("write");
+    let compared = ground
+        .testbed(&["compare", "out", "out"])
+        .output()
+        .expect("runs");
+    let text = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(text.contains("INCOMPLETE"), "{text}");
 }
 
 #[test]
