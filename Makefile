@@ -58,7 +58,7 @@ train: build training-env ## train the latency models of predictive strategies (
 report: build env ## write the newest result's report again
 	$(TESTBED) report $(ARGS)
 
-smoke: build env ## the whole line in under twenty seconds
+smoke: build env ## the whole line in about twenty seconds on an idle machine
 	$(TESTBED) smoke $(ARGS)
 
 RACERS  := race/rust/target/release

@@ -11,7 +11,7 @@ use crate::plan::preset::Preset;
 
 const EXAMPLES: &str = "\
 Examples:
-  testbed bench                                      which of three strategies is better here?
+  testbed bench                                      which of the usual strategies is better here?
   testbed bench --preset smoke --backend process     does everything work? under 20 seconds
   testbed bench --preset paper --blocks 1            a first look at the paper's comparison
   testbed bench --strategies round-robin,least-request --load 0.8 \\
