@@ -55,6 +55,13 @@ bench: build env ## compare strategies: a table, rows, a report (ARGS='--preset 
 train: build training-env ## train the latency models of predictive strategies (ARGS='--from results/NAME')
 	$(TESTBED) train $(ARGS)
 
+FINDINGS := results/findings
+
+findings: build env ## run the sweeps of prediction; tables, judgements and a figure in results/findings
+	mkdir -p $(FINDINGS)
+	for s in reproduction causes prediction balancers; do $(BIN)/twin sweep sweeps/$$s.json --out $(FINDINGS)/$$s.csv || exit; done
+	$(VENV)/bin/python -m plumbline_analysis findings $(FINDINGS)
+
 report: build env ## write the newest result's report again
 	$(TESTBED) report $(ARGS)
 
@@ -74,4 +81,4 @@ clean: ## remove what was built, not the results
 	cargo clean
 	rm -rf dist $(VENV) race/.venv race/rust/target
 
-.PHONY: help build env training-env test lint deny images up down bench train report smoke race-twin clean
+.PHONY: help build env training-env test lint deny images up down bench train findings report smoke race-twin clean

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 from .compare import compare, compare_folders
+from .findings import judgements_table, write
 from .intervals import Interval
 from .load import load
 from .problem import Problem
@@ -66,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     both.add_argument("b", metavar="DIR", help="the second result folder")
     both.add_argument("--json", action="store_true", help="print JSON")
     both.set_defaults(run=_compare)
+    findings = commands.add_parser(
+        "findings", help="judge the sweeps of prediction; exit code 1 when a number is missed"
+    )
+    findings.add_argument("dir", metavar="DIR", help="where make findings put the sweeps' results")
+    findings.set_defaults(run=_findings)
     return parser
 
 
@@ -123,6 +129,12 @@ def _compare(options: argparse.Namespace) -> int:
     for text in conditions:
         print(f"differs: {text}")
     return 0
+
+
+def _findings(options: argparse.Namespace) -> int:
+    found = write(Path(options.dir))
+    print(judgements_table(found), end="")
+    return 0 if all(judgement.holds for judgement in found) else 1
 
 
 def _value(interval: Interval) -> str:

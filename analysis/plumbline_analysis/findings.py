@@ -1,0 +1,395 @@
+"""The findings of prediction: tables, judgements and a figure from four sweeps.
+
+``docs/findings.md`` quotes what this writes; ``make findings`` runs the sweeps and then this.
+A judgement compares a measured number with the one that was set before it was measured; each says
+what was wanted, what came out with its interval, and whether it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .intervals import Interval
+from .sweeps import Cell, Sweep, read_sweep
+
+BLIND = "smooth-weighted-round-robin"
+LIVE = "weighted-least-request"
+ORACLE = "oracle-marginal"
+
+PAPER_RR, PAPER_PLB = 1.079, 1.255
+"""The published ratios to weighted round robin."""
+TOLERANCE = 0.05
+PAPER_K = 10
+"""Arrivals per poll in the paper: one each 10 ms, a poll each 100 ms."""
+PAPER_LOAD = 0.614
+"""Where RR/WRR is the published one, and where the model was trained."""
+
+WORSE_PERCENT = 0.5
+"""Never slower than live counts by more."""
+HEADROOM_PERCENT = 1.0
+"""Where the oracle is faster by this, a win is wanted."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A number that was wanted and the one that came out."""
+
+    what: str
+    wanted: str
+    got: str
+    holds: bool
+
+    @property
+    def verdict(self) -> str:
+        """holds or missed."""
+        return "holds" if self.holds else "missed"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of the prediction sweep with its name and labels."""
+
+    pool: str
+    load: float
+    traffic: str
+    discipline: str
+    change: str
+    cell: Cell
+
+    @property
+    def name(self) -> str:
+        """As tables print it."""
+        words = [self.pool, f"{self.load:g}", self.discipline]
+        words += [w for w in (self.traffic, self.change) if w not in ("light", "steady")]
+        return " ".join(words)
+
+    @property
+    def oracle(self) -> str:
+        """The oracle of this cell: where speeds change it knows them."""
+        return f"{ORACLE}:truth=world" if self.change == "speed" else ORACLE
+
+    def spelled(self, name: str) -> str:
+        """The strategy as this cell runs it: in a queue it is told so."""
+        if self.discipline == "ps" or name == LIVE:
+            return name
+        base, _, rest = name.partition(":")
+        return ",".join(filter(None, [f"{base}:discipline={self.discipline}", rest]))
+
+    def percent(self, name: str) -> Interval | None:
+        """Mean latency against live counts, percent; below 0 is faster."""
+        ratio = self.cell.ratio(self.spelled(name), LIVE)
+        return None if ratio is None else percent(ratio)
+
+    def closed(self, name: str) -> Interval | None:
+        """Share of the way from live counts to the oracle."""
+        return self.cell.gap_closed(self.spelled(name), LIVE, self.spelled(self.oracle))
+
+
+def percent(ratio: Interval) -> Interval:
+    """A ratio as a change in percent."""
+    return Interval(*((x - 1) * 100 for x in (ratio.point, ratio.low, ratio.high)))
+
+
+def places(prediction: Sweep) -> list[Place]:
+    """The cells of the prediction sweep in its order."""
+    labels = ["pool", "load", "traffic", "discipline", "change"]
+    cells = prediction.runs[labels].drop_duplicates().itertuples(index=False)
+    return [Place(*cell, prediction.cell(**dict(zip(labels, cell, strict=True)))) for cell in cells]
+
+
+def judge(folder: Path) -> list[Judgement]:
+    """Every number that was set beforehand."""
+    return [
+        *_reproduced(read_sweep(folder / "reproduction.csv")),
+        *_predicted(places(read_sweep(folder / "prediction.csv"))),
+        *_balancers(read_sweep(folder / "balancers.csv")),
+    ]
+
+
+def _reproduced(sweep: Sweep) -> list[Judgement]:
+    cells = {
+        (load, k): sweep.cell(load=load, arrivals_per_poll=k)
+        for load, k in sweep.runs[["load", "arrivals_per_poll"]].drop_duplicates().values
+    }
+    ratios = {
+        at: (cell.ratio("round-robin", BLIND), cell.ratio("plb-paper", BLIND))
+        for at, cell in cells.items()
+    }
+    known = {at: (rr, plb) for at, (rr, plb) in ratios.items() if rr and plb}
+
+    def off(at: tuple[float, float]) -> float:
+        rr, plb = known[at]
+        return max(abs(rr.point / PAPER_RR - 1), abs(plb.point / PAPER_PLB - 1))
+
+    nearest = min(known, key=off)
+    rr, plb = known[nearest]
+    where = f"load {nearest[0]:g}, {nearest[1]:g} arrivals per poll"
+    return [
+        Judgement(
+            f"RR/WRR and PLB/WRR of the paper together ({where})",
+            f"{PAPER_RR} and {PAPER_PLB}, each ±5 %",
+            f"{decimals(rr)} and {decimals(plb)}",
+            off(nearest) <= TOLERANCE,
+        ),
+        Judgement(
+            f"the paper's rank ({where})",
+            "WRR < RR < PLB",
+            "intervals apart" if rr.low > 1 and rr.high < plb.low else "intervals overlap",
+            rr.low > 1 and rr.high < plb.low,
+        ),
+    ]
+
+
+def _predicted(cells: list[Place]) -> list[Judgement]:
+    steady = [c for c in cells if c.change == "steady" and c.traffic == "light"]
+    drift = [c for c in cells if c.change == "speed" and c.traffic == "light"]
+    ps = [c for c in steady if c.discipline == "ps"]
+    busy = [c for c in cells if c.change == "steady" and c.load >= 0.6]
+    wanted = [
+        (
+            "cores below one, loads .6 to .9, local knowledge",
+            "wl-mc",
+            0.9,
+            [c for c in ps if c.pool == "S" and c.load >= 0.6],
+        ),
+        (
+            "first come first served at .8, local knowledge",
+            "wl-mc",
+            0.9,
+            [c for c in steady if c.discipline == "fcfs" and c.load == 0.8],
+        ),
+        (
+            "whole cores, loads .6 to .9, local knowledge",
+            "wl-mc",
+            0.55,
+            [c for c in ps if c.pool == "W" and c.load >= 0.6],
+        ),
+        ("every steady cell from .6 on, worker-told work", "wl-mc:reports=work", 0.95, busy),
+        (
+            "whole cores under speed drift, local knowledge",
+            "wl-mc",
+            0.85,
+            [c for c in drift if c.pool == "W" and c.discipline == "ps"],
+        ),
+        (
+            "whole cores under speed drift, reported speed",
+            "wl-mc:speed=reported",
+            0.95,
+            [c for c in drift if c.pool == "W" and c.discipline == "ps"],
+        ),
+    ]
+    return [
+        *(_closed(what, name, least, where) for what, name, least, where in wanted),
+        _never_worse(cells),
+        _always_better(cells),
+    ]
+
+
+def _closed(what: str, name: str, least: float, cells: list[Place]) -> Judgement:
+    """The gap closed is at least this in each of the cells in which there is a gap."""
+    shares = [(share.point, c.name, share) for c in cells if (share := c.closed(name))]
+    if not shares:
+        return Judgement(f"gap closed: {what}", f">= {least}", "no cell has a gap", False)
+    worst, where, share = min(shares, key=lambda s: s[0])
+    best = max(point for point, _, _ in shares)
+    got = f"{worst:.2f} to {best:.2f}; least in {where}: {decimals(share, 2)}"
+    return Judgement(f"gap closed: {what}", f">= {least}", got, worst >= least)
+
+
+def _never_worse(cells: list[Place]) -> Judgement:
+    found = [(p.point, c.name, p) for c in cells if (p := c.percent("wl-mc"))]
+    worst, where, interval = max(found, key=lambda f: f[0])
+    return Judgement(
+        f"wl-mc is never slower than live counts ({len(found)} cells)",
+        f"by {WORSE_PERCENT} % at most",
+        f"worst {where}: {signed(interval)}",
+        worst <= WORSE_PERCENT,
+    )
+
+
+def _always_better(cells: list[Place]) -> Judgement:
+    found = [
+        (c.name, ours)
+        for c in cells
+        if (oracle := c.percent(c.oracle)) is not None
+        and oracle.point <= -HEADROOM_PERCENT
+        and (ours := c.percent("wl-mc")) is not None
+    ]
+    missed = [f"{name}: {signed(ours)}" for name, ours in found if not ours.high < 0]
+    return Judgement(
+        "wl-mc is faster wherever the oracle is by 1 %",
+        f"its interval below 0 in all {len(found)} cells",
+        "; ".join(missed) if missed else f"in all {len(found)}",
+        bool(found) and not missed,
+    )
+
+
+def _balancers(sweep: Sweep) -> list[Judgement]:
+    told, oracle = "wl-mc:reports=work", "oracle-marginal:truth=world"
+    found = []
+    for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values:
+        ratio = sweep.cell(pool=pool, load=load, asked="first").ratio(told, oracle)
+        if ratio is not None:
+            found.append((ratio.point, f"{pool} {load:g}", percent(ratio)))
+    worst, where, interval = max(found, key=lambda f: f[0])
+    return [
+        Judgement(
+            "four balancers that ask first, worker-told work, against the all-knowing oracle",
+            "within 2 %",
+            f"worst {where}: {signed(interval)}",
+            worst <= 1.02,
+        )
+    ]
+
+
+def decimals(interval: Interval, digits: int = 3) -> str:
+    """As ``1.255 (1.250..1.260)``."""
+    texts = (f"{x:.{digits}f}" for x in (interval.point, interval.low, interval.high))
+    point, low, high = texts
+    return f"{point} ({low}..{high})" if interval.known else point
+
+
+def signed(interval: Interval | None, digits: int = 2) -> str:
+    """A change in percent, as ``-2.71 % (-2.80..-2.62)``."""
+    if interval is None:
+        return "-"
+    point, low, high = (f"{x:+.{digits}f}" for x in (interval.point, interval.low, interval.high))
+    return f"{point} % ({low}..{high})" if interval.known else f"{point} %"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def judgements_table(found: list[Judgement]) -> str:
+    """The judgements, one a row."""
+    rows = [[j.what, j.wanted, j.got, j.verdict] for j in found]
+    return table(["number", "wanted", "measured", "verdict"], rows)
+
+
+def reproduction_table(sweep: Sweep) -> str:
+    """Loads down, arrivals per poll across."""
+    ks = sorted(sweep.runs["arrivals_per_poll"].unique())
+    rows = []
+    for load in sorted(sweep.runs["load"].unique()):
+        cells = [sweep.cell(load=load, arrivals_per_poll=k) for k in ks]
+        ratios = [cells[0].ratio("round-robin", BLIND)]
+        ratios += [cell.ratio("plb-paper", BLIND) for cell in cells]
+        rows.append([f"{load:g}", *(_ratio(r) for r in ratios)])
+    return table(["load", "RR/WRR", *(f"PLB/WRR, K = {k:g}" for k in ks)], rows)
+
+
+def signals_table(sweep: Sweep, load: float = PAPER_LOAD) -> str:
+    """Strategies down, arrivals per poll across: mean latency over blind weights."""
+    runs = sweep.runs[(sweep.runs["load"] == load) & (sweep.runs["gaps"] == "even")]
+    ks = sorted(runs["arrivals_per_poll"].unique())
+    cells = [sweep.cell(load=load, gaps="even", arrivals_per_poll=k) for k in ks]
+    rows = [
+        [f"`{strategy}`", *(_ratio(cell.ratio(strategy, BLIND)) for cell in cells)]
+        for strategy in runs["strategy"].unique()
+    ]
+    return table(["strategy", *(f"K = {k:g}" for k in ks)], rows)
+
+
+def loads_table(sweep: Sweep) -> str:
+    """Gaps and loads across at the paper's arrivals per poll: mean latency over live counts."""
+    at_k = sweep.runs[sweep.runs["arrivals_per_poll"] == PAPER_K]
+    at = [
+        tuple(x)
+        for x in at_k[["gaps", "load"]].drop_duplicates().sort_values(["gaps", "load"]).values
+    ]
+    cells = [sweep.cell(gaps=g, load=load, arrivals_per_poll=PAPER_K) for g, load in at]
+    everywhere = [set(cell.runs["strategy"]) for cell in cells]
+    rows = [
+        [f"`{strategy}`", *(_ratio(cell.ratio(strategy, LIVE)) for cell in cells)]
+        for strategy in at_k["strategy"].unique()
+        if all(strategy in names for names in everywhere)
+    ]
+    return table(["strategy", *(f"{gaps} gaps, {load:g}" for gaps, load in at)], rows)
+
+
+def prediction_table(cells: list[Place]) -> str:
+    """One cell a row."""
+    rows = []
+    for c in cells:
+        mean = c.cell.mean(LIVE)
+        ours, oracle = c.percent("wl-mc"), c.percent(c.oracle)
+        shares = [c.closed(n) for n in ("wl-mc", "wl-mc:speed=reported", "wl-mc:reports=work")]
+        rows.append(
+            [
+                c.name,
+                "unstable" if mean is None else f"{mean.point:.1f}",
+                signed(ours),
+                signed(oracle),
+                *("-" if share is None else decimals(share, 2) for share in shares),
+                _verdict(ours, oracle),
+            ]
+        )
+    header = ["cell", "live counts, ms", "wl-mc", "oracle", "gap closed", "reported speed"]
+    return table([*header, "worker-told", "verdict"], rows)
+
+
+def _verdict(ours: Interval | None, oracle: Interval | None) -> str:
+    if ours is None or oracle is None:
+        return "unstable"
+    if ours.point > WORSE_PERCENT:
+        return "worse"
+    if ours.high < 0:
+        return "faster"
+    return "missed" if oracle.point <= -HEADROOM_PERCENT else "no gap"
+
+
+def balancers_table(sweep: Sweep) -> str:
+    """Four balancers: mean latency in ms without and with asking first."""
+    rows = []
+    for strategy in sweep.runs["strategy"].unique():
+        texts = []
+        for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values:
+            for asked in ("no", "first"):
+                mean = sweep.cell(pool=pool, load=load, asked=asked).mean(strategy)
+                texts.append(
+                    "unstable" if mean is None else f"{mean.point:.1f} ± {mean.half_width:.1f}"
+                )
+        rows.append([f"`{strategy}`", *texts])
+    header = [
+        f"{pool} {load:g}{', ask first' if asked == 'first' else ''}"
+        for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values
+        for asked in ("no", "first")
+    ]
+    return table(["strategy", *header], rows)
+
+
+def _ratio(ratio: Interval | None) -> str:
+    if ratio is None:
+        return "unstable"
+    return f"{ratio.point:.3f} ± {ratio.half_width:.3f}" if ratio.known else f"{ratio.point:.3f}"
+
+
+def write(folder: Path) -> list[Judgement]:
+    """Writes the tables and the figure into the folder of the sweeps' results."""
+    # matplotlib takes a second to load, and reading tables does without.
+    from .signals import signals_figure  # noqa: PLC0415
+    from .style import styled  # noqa: PLC0415
+
+    causes = read_sweep(folder / "causes.csv")
+    tables: dict[str, Callable[[], str]] = {
+        "reproduction": lambda: reproduction_table(read_sweep(folder / "reproduction.csv")),
+        "signals": lambda: signals_table(causes),
+        "loads": lambda: loads_table(causes),
+        "prediction": lambda: prediction_table(places(read_sweep(folder / "prediction.csv"))),
+        "balancers": lambda: balancers_table(read_sweep(folder / "balancers.csv")),
+    }
+    for name, text in tables.items():
+        (folder / f"{name}.md").write_text(text())
+    found = judge(folder)
+    (folder / "judgements.md").write_text(judgements_table(found))
+    with styled():
+        figure = signals_figure(causes, PAPER_LOAD)
+        for ending in ("svg", "png"):
+            plain = {"Date": None} if ending == "svg" else None
+            figure.savefig(folder / f"signals.{ending}", dpi=200, metadata=plain)
+    return found

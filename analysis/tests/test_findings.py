@@ -1,0 +1,131 @@
+import itertools
+
+import pytest
+
+from plumbline_analysis.cli import main
+from plumbline_analysis.findings import judge, percent, places
+from plumbline_analysis.intervals import Interval
+from plumbline_analysis.sweeps import read_sweep
+
+SEEDS = range(1, 7)
+BLIND = "smooth-weighted-round-robin"
+TOLD_ORACLE = "oracle-marginal:truth=world"
+
+
+def rows(columns, cells):
+    """A result with a row per seed; the mean of a cell moves a little with the seed."""
+    lines = ["run," + ",".join(columns) + ",strategy,seed,verdict,mean_ms"]
+    for labels, means in cells:
+        for (strategy, ms), seed in itertools.product(means.items(), SEEDS):
+            said = f'"{strategy}"' if "," in strategy else strategy
+            lines.append(f"0,{','.join(map(str, labels))},{said},{seed},stable,{ms + 0.001 * seed}")
+    return "\n".join(lines) + "\n"
+
+
+def predicted(pool, load, discipline, change, closed, base=200.0, oracle=180.0):
+    """A cell in which wl-mc closes this share of the gap, and the told variants all of it."""
+    asked = "" if discipline == "ps" else f":discipline={discipline}"
+    world = "truth=world" if change == "speed" else ""
+    also = ":" if discipline == "ps" else ","
+    means = {
+        "weighted-least-request": base,
+        f"wl-mc{asked}": base - closed * (base - oracle),
+        f"wl-mc{asked}{also}speed=reported": oracle,
+        f"wl-mc{asked}{also}reports=work": oracle,
+        f"oracle-marginal{asked}{also if change == 'speed' else ''}{world}": oracle,
+    }
+    return (pool, load, "light", discipline, change), means
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Four small results in which everything that is wanted holds."""
+
+    def write(closed=0.95, plb=1.25, asked=1.01, worse=None):
+        ratios = {BLIND: 100.0, "round-robin": 108.0, "plb-paper": 100 * plb}
+        (tmp_path / "reproduction.csv").write_text(
+            rows(["load", "arrivals_per_poll"], [((0.6, 7), ratios)])
+        )
+        causes = {
+            BLIND: 100.0, "plb-paper": 130.0, "polled-least-request": 150.0, "plb-softmax": 120.0,
+            "plb-p2c": 118.0, "basic-li": 110.0, "plb-live": 100.0,
+            "weighted-least-request": 100.0, "wl-mc": 100.0,
+        }  # fmt: skip
+        cells = [(("even", 0.614, k), causes) for k in (1, 10)]
+        (tmp_path / "causes.csv").write_text(rows(["gaps", "load", "arrivals_per_poll"], cells))
+        cells = [
+            predicted("W", 0.6, "ps", "steady", closed),
+            predicted("S", 0.6, "ps", "steady", 0.95),
+            predicted("W", 0.8, "fcfs", "steady", 0.95),
+            predicted("W", 0.6, "ps", "speed", 0.95),
+            *([predicted("W", 0.3, "ps", "sizes", 0, oracle=worse)] if worse else []),
+        ]
+        columns = ["pool", "load", "traffic", "discipline", "change"]
+        (tmp_path / "prediction.csv").write_text(rows(columns, cells))
+        means = {"wl-mc:reports=work": 100 * asked, TOLD_ORACLE: 100.0}
+        cells = [(("S", 0.6, asks), means) for asks in ("no", "first")]
+        (tmp_path / "balancers.csv").write_text(rows(["pool", "load", "asked"], cells))
+        return tmp_path
+
+    return write
+
+
+def missed(folder):
+    return [j.what for j in judge(folder) if not j.holds]
+
+
+def test_all_holds_where_all_numbers_are_reached(folder):
+    assert missed(folder()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"closed": 0.5}, "whole cores, loads .6 to .9"),
+        ({"plb": 1.4}, "RR/WRR and PLB/WRR"),
+        ({"plb": 1.0}, "the paper's rank"),
+        ({"asked": 1.03}, "four balancers"),
+        ({"worse": 199.0}, None),
+        ({"worse": 190.0}, "faster wherever the oracle is by 1 %"),
+    ],
+)
+def test_each_number_that_is_not_reached_is_missed(folder, change, said):
+    found = missed(folder(**change))
+    if said is None:
+        assert found == []
+    else:
+        assert any(said in what for what in found), found
+
+
+def test_a_strategy_slower_than_live_counts_is_missed(folder):
+    path = folder(closed=-0.06)
+    assert any("never slower" in what for what in missed(path))
+
+
+def test_a_queue_is_told_to_the_strategies(folder):
+    queue = places(read_sweep(folder() / "prediction.csv"))[2]
+    assert queue.name == "W 0.8 fcfs"
+    assert queue.spelled("wl-mc:reports=work") == "wl-mc:discipline=fcfs,reports=work"
+    assert queue.spelled("oracle-marginal") == "oracle-marginal:discipline=fcfs"
+    assert queue.spelled("weighted-least-request") == "weighted-least-request"
+    assert queue.percent("oracle-marginal").point == pytest.approx(-10, abs=0.01)
+
+
+def test_a_change_in_percent():
+    assert percent(Interval(1.25, 1.2, 1.3)) == Interval(25, pytest.approx(20), pytest.approx(30))
+
+
+def test_the_command_writes_tables_and_figure_and_tells_a_miss_by_its_exit_code(folder, capsys):
+    path = folder()
+    assert main(["findings", str(path)]) == 0
+    assert "| holds |" in capsys.readouterr().out
+    written = {p.name for p in path.iterdir() if p.suffix != ".csv"}
+    names = ("reproduction", "signals", "loads", "prediction", "balancers", "judgements")
+    assert written == {f"{n}.md" for n in names} | {"signals.svg", "signals.png"}
+    assert main(["findings", str(folder(closed=0.1))]) == 1
+    assert "| missed |" in capsys.readouterr().out
+
+
+def test_a_missing_result_is_named(tmp_path, capsys):
+    assert main(["findings", str(tmp_path)]) == 2
+    assert "make findings" in capsys.readouterr().err
