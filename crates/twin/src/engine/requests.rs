@@ -121,7 +121,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             }
             request.client = Some(IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | key as u32)));
         }
-        if W::WATCHES {
+        // Workers that tell of their requests name them, so whoever is told must know the names.
+        if W::WATCHES || self.needs.work_left {
             let _ = write!(number, "{seq}");
             request.id = &number;
         }
