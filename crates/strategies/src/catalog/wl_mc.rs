@@ -366,8 +366,16 @@ impl Strategy for WlMc {
         let Some(backend) = backends.get(id) else {
             return;
         };
-        let work = self.reading.reports == Reports::Work;
+        let (work, off) = match self.reading.reports {
+            Reports::Work => (true, false),
+            Reports::Counts => (false, false),
+            Reports::Off => (false, true),
+        };
         let (state, rate) = self.at(now, backend);
+        if let (true, Some(active)) = (off, report.active) {
+            let others = active.saturating_sub(report.in_flight_before);
+            state.speed.note_company(active, others);
+        }
         if let Some(speed) = report.speed {
             state.speed.report(speed);
         }

@@ -12,6 +12,11 @@ const DEAD_BAND: f64 = 0.8;
 /// Speeds of the filter, powers of the root of one half.
 const GRID: usize = 7;
 
+/// Part of a backend's requests that may be others' while own completions still tell its speed.
+const MOST_OTHERS: f64 = 0.25;
+/// Gain of the means of what a backend holds and of how much of it is others'.
+const COMPANY_GAIN: f64 = 0.1;
+
 /// How the speed is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
@@ -46,6 +51,9 @@ pub(crate) struct Speed {
     sampled: bool,
     reported: f64,
     at: Time,
+    /// Mean requests at the backend, as it says, and how many of them were others'.
+    active: f64,
+    others: f64,
 }
 
 impl Default for Speed {
@@ -58,6 +66,8 @@ impl Default for Speed {
             sampled: false,
             reported: 1.0,
             at: Time::ZERO,
+            active: 0.0,
+            others: 0.0,
         }
     }
 }
@@ -77,6 +87,19 @@ impl Speed {
         if speed.is_finite() && speed > 0.0 {
             self.reported = speed.clamp(LEAST, MOST);
         }
+    }
+
+    /// How many requests the backend says it holds, and how many of them are not own ones.
+    ///
+    /// Beside others' requests, of which the clocks know nothing, jobs take long at full speed too:
+    /// a balancer that called this slowness would drive its jobs from one backend to the next.
+    pub(crate) fn note_company(&mut self, active: u32, others: u32) {
+        self.active += COMPANY_GAIN * (f64::from(active) - self.active);
+        self.others += COMPANY_GAIN * (f64::from(others) - self.others);
+    }
+
+    fn among_others(&self) -> bool {
+        self.others > MOST_OTHERS * self.active
     }
 
     /// Takes a completion.
@@ -124,6 +147,7 @@ impl Speed {
         match rule {
             Rule::Off => 1.0,
             Rule::Reported => self.reported,
+            Rule::Ewma | Rule::Filter if self.among_others() => 1.0,
             Rule::Ewma => {
                 let mut speed = libm::exp(self.projected_log(now, decay_ns)).clamp(LEAST, MOST);
                 if speed > DEAD_BAND {
@@ -242,6 +266,35 @@ mod tests {
             let alone = fresh.estimate(rule, Time::ZERO, DECAY_NS, std::iter::empty());
             let overdue = fresh.estimate(rule, Time::ZERO, DECAY_NS, std::iter::once(running));
             assert!(alone > 0.9 && overdue < 0.5, "{rule:?} {alone} {overdue}");
+        }
+    }
+
+    #[test]
+    fn what_others_slow_down_is_not_called_slow() {
+        for rule in [Rule::Ewma, Rule::Filter] {
+            let mut speed = Speed::default();
+            for i in 1..=100 {
+                let job = Sample {
+                    mean_ms: 100.0,
+                    count: 50,
+                    spread: 0.1,
+                    attained_ms: 200.0,
+                };
+                speed.learn(rule, Time::from_millis(i * 10), DECAY_NS, job);
+            }
+            let now =
+                |s: &Speed| s.estimate(rule, Time::from_millis(1000), DECAY_NS, std::iter::empty());
+            let slow = now(&speed);
+            assert!(slow < 0.6, "{rule:?} {slow}");
+            // A send that overtakes the question is counted as another's now and then.
+            for i in 0..100 {
+                speed.note_company(8, u32::from(i % 10 == 0));
+            }
+            assert_eq!(now(&speed), slow, "{rule:?}");
+            for _ in 0..100 {
+                speed.note_company(8, 4);
+            }
+            assert_eq!(now(&speed), 1.0, "{rule:?}");
         }
     }
 
