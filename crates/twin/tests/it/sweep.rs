@@ -298,4 +298,22 @@ fn the_sweeps_shipped_are_good_and_say_their_cells() {
             396_u64 * 80 * 22_000
         )
     );
+    // Even gaps: 8 intervals x 19 strategies and 2 loads x 9; random ones: 3 loads x 2 intervals x 19.
+    let causes = (8 * 19 + 2 * 9 + 3 * 2 * 19) * 8;
+    // 6 loads x 7 intervals x 3 strategies.
+    let reproduction = 6 * 7 * 3 * 8;
+    // {W, S} PS and W FIFO, x 2 traffics x (4 steady loads x 4 strategies + 2 loads x 4 where sizes drift and
+    // x 5 where speeds do), and {W, S} x 2 loads x 4 variants.
+    let prediction = (3 * 2 * (4 * 4 + 2 * 4 + 2 * 5) + 2 * 2 * 4) * 6;
+    // {W, S} x 2 loads x {unasked, asked first} x 6 strategies.
+    let balancers = 2 * 2 * 2 * 6 * 8;
+    for (name, runs) in [
+        ("causes.json", causes),
+        ("reproduction.json", reproduction),
+        ("prediction.json", prediction),
+        ("balancers.json", balancers),
+    ] {
+        let said = format!("{runs} runs of {} requests in all\n", runs * 22_000);
+        assert_eq!(dry(name), said, "{name}");
+    }
 }
