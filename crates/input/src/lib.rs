@@ -2,7 +2,13 @@
 //!
 //! What goes wrong with them is the user's to mend, so every error is a [`Problem`] (exit code 2), also
 //! that there is no such file. When not to use: for files that a program wrote itself a moment ago, whose
-//! absence is a failure of the machine, and for files that may be larger than memory.
+//! absence is a failure of the machine. Files that may be larger than memory are read line by line
+//! ([`open_lines`]).
+
+mod lines;
+pub mod recorded;
+
+pub use lines::{BoundedLines, open_lines};
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -14,3 +14,4 @@ pub(crate) mod speed;
 pub(crate) mod told;
 
 pub use cost::{Cost, Queue, Sharing};
+pub use price::Price;

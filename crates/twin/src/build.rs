@@ -2,7 +2,7 @@
 
 mod pool;
 
-pub(crate) use pool::name as worker_name;
+pub(crate) use pool::{name as worker_name, workers};
 
 use crate::engine::WorkLeft;
 use crate::engine::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes};

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{compare, optimum, pivot, sweep, validate};
+use crate::{compare, optimum, pivot, regret, sweep, validate};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -90,6 +90,19 @@ Examples:
 Computed, not simulated: one pool of all cores, the best strategy on live counts and simple ones, the
 best random split. Dynamic rows need at most three workers and take seconds at a load of 0.9.")]
     Optimum(optimum::Arguments),
+    /// What did each pick of recorded runs cost beyond the best one?
+    #[command(after_help = "\
+Examples:
+  twin regret results/20260101T120000Z-standard
+  twin run --strategy round-robin --load 0.6 --requests 20000 --out rr.csv
+  twin regret --rows rr.csv --cores 4,3,2
+  twin regret --rows wlc.csv oracle.csv --cores 0.8,0.6,0.4 --mips-per-core 1500 --json
+
+Work left at every pick is rebuilt from the true sizes and from when requests were at their
+workers. With weighted-least-request and oracle-marginal on one schedule, the part of the gap
+between their mean latencies that each strategy closes is printed too. Rows of workers whose
+speed was not that stated are refused.")]
+    Regret(regret::Arguments),
 }
 
 /// `twin run`.

@@ -14,6 +14,7 @@ pub mod optimum;
 pub mod output;
 mod parallel;
 pub mod pivot;
+pub mod regret;
 pub mod run;
 mod settle;
 pub mod station;

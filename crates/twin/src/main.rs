@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         Command::Table(arguments) => twin::pivot::run(&arguments),
         Command::Validate(arguments) => twin::validate::run(&arguments),
         Command::Optimum(arguments) => twin::optimum::run(&arguments),
+        Command::Regret(arguments) => twin::regret::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,7 +20,7 @@ pub(crate) fn serves_in_order(spec: &Spec) -> bool {
 
 /// What a placement costs at a backend of so many cores.
 #[derive(Debug, Clone)]
-pub(crate) enum Price {
+pub enum Price {
     /// Processor sharing.
     Sharing(Sharing),
     /// First come, first served.
@@ -28,8 +28,8 @@ pub(crate) enum Price {
 }
 
 impl Price {
-    /// For a backend of `cores` cores.
-    pub(crate) fn new(cores: f64, in_order: bool) -> Self {
+    /// For a backend of `cores` cores, above 0; `in_order`: first come, first served.
+    pub fn new(cores: f64, in_order: bool) -> Self {
         if in_order {
             Self::Queue(Queue::new(cores))
         } else {
@@ -54,7 +54,7 @@ impl Price {
     }
 
     /// The cost of a job of `size_ms` core-ms beside those with `left_ms` left, in service order.
-    pub(crate) fn cost(&mut self, size_ms: f64, left_ms: impl Iterator<Item = f64>) -> Cost {
+    pub fn cost(&mut self, size_ms: f64, left_ms: impl Iterator<Item = f64>) -> Cost {
         match self {
             Self::Sharing(sharing) => sharing.cost(size_ms, left_ms),
             Self::Queue(queue) => Cost {

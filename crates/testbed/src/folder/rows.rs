@@ -1,15 +1,11 @@
 //! Reading rows back, and whether they are still those that were recorded.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
 use schema::manifest::{ArmState, Manifest};
 use schema::problem::Problem;
 use schema::row::Row;
-use sha2::{Digest as _, Sha256};
-
-use super::hexadecimal;
 
 /// Largest rows file: more than twice the largest schedule of one arm, and what fits into memory.
 const MAX_ROWS_BYTES: u64 = 8 << 30;
@@ -25,7 +21,7 @@ pub(crate) fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
 /// Damage, and rows of a finished arm that are not those that were recorded.
 pub(super) fn read_recorded(path: &Path, manifest: &Manifest) -> anyhow::Result<Vec<Row>> {
     let text = whole_lines(path)?;
-    check(path, &text, manifest)?;
+    input::recorded::check(path, &text[..], manifest).map_err(|problem| *problem)?;
     let done: Vec<&str> = finished(manifest).map(|a| a.run_id.as_str()).collect();
     let mut rows = parse(path, &text)?;
     rows.retain(|row| done.contains(&row.run_id.as_str()));
@@ -53,41 +49,4 @@ fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Vec<Row>> {
             Problem::new("", "", what).in_source(path.display().to_string())
         })
         .context("rows cannot be read")
-}
-
-/// A finished arm's digest is that of its part: the header and its lines, in their order.
-fn check(path: &Path, text: &[u8], manifest: &Manifest) -> anyhow::Result<()> {
-    let mut lines = text.split_inclusive(|&b| b == b'\n');
-    let header = lines.next().unwrap_or_default();
-    let mut found: HashMap<&[u8], (u64, Sha256)> = HashMap::new();
-    for line in lines {
-        let run_id = line.split(|&b| b == b',').next().unwrap_or_default();
-        let (rows, hash) = found
-            .entry(run_id)
-            .or_insert_with(|| (0, Sha256::new_with_prefix(header)));
-        *rows += 1;
-        hash.update(line);
-    }
-    for arm in finished(manifest) {
-        let (rows, hash) = found
-            .remove(arm.run_id.as_bytes())
-            .unwrap_or_else(|| (0, Sha256::new_with_prefix(header)));
-        let digest = hexadecimal(&hash.finalize());
-        let same_count = arm.rows.is_none_or(|n| n == rows);
-        if same_count && arm.rows_sha256.as_ref().is_none_or(|d| *d == digest) {
-            continue;
-        }
-        let what = match arm.rows {
-            Some(recorded) if !same_count => format!("{rows} rows of {recorded}"),
-            _ => "rows have changed since they were recorded".to_string(),
-        };
-        let problem = Problem::new(&arm.run_id, "", what).in_source(path.display().to_string());
-        return Err(problem
-            .next(
-                "bring the recorded file back; changed rows can be judged by themselves, outside \
-                 the folder: testbed report FILE.csv",
-            )
-            .into());
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ const MEMORY_GB_PER_CORE: f64 = 3.0;
 const MAX_WEIGHT: f64 = 65_535.0;
 
 /// In position order.
-pub(super) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems> {
+pub(crate) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems> {
     let cores = scenario.cores.clone().unwrap_or(CORES.to_vec());
     let n = cores.len();
     let speeds = each(&scenario.speeds, n, "speeds")?.unwrap_or(vec![1.0; n]);

@@ -5,6 +5,7 @@ mod compare;
 mod files;
 mod questions;
 mod readme;
+mod regret;
 mod result;
 mod sweep;
 
