@@ -9,8 +9,8 @@ use schema::manifest::Burn;
 
 /// Load that is assumed when the workload's own is not known or not a steady one.
 pub(crate) const UNKNOWN_LOAD: f64 = 0.8;
-/// Share of what the host can do that the workers may take. Measured on two hardware threads of one
-/// core: at 0.45 no run sent late, at 0.6 half of them did, and from 0.75 on all.
+/// Share of what the host can do that the workers may take: beyond it the client sends late (measured:
+/// the crate's README, "How a bench runs").
 const HOST_SHARE: f64 = 0.4;
 /// Cores left to the balancer and the client.
 const RESERVED_CORES: f64 = 0.5;
