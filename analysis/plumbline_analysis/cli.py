@@ -146,10 +146,9 @@ def _value(interval: Interval) -> str:
 def _percent(ratio: Interval) -> str:
     if math.isnan(ratio.point):
         return "-"
-    text = f"{(ratio.point - 1) * 100:+.1f} %"
-    return text + (
-        f" ({(ratio.low - 1) * 100:+.1f} to {(ratio.high - 1) * 100:+.1f})" if ratio.known else ""
-    )
+    percent = ratio.percent
+    text = f"{percent.point:+.1f} %"
+    return text + (f" ({percent.low:+.1f} to {percent.high:+.1f})" if percent.known else "")
 
 
 def _folder_json(d) -> dict:

@@ -55,8 +55,7 @@ class Difference:
     @property
     def percent(self) -> Interval:
         """The ratio as a change in percent."""
-        r = self.ratio
-        return Interval(*((x - 1) * 100 for x in (r.point, r.low, r.high)))
+        return self.ratio.percent
 
 
 INVALIDATING = ("never_sent", "generator_saturated")

@@ -80,16 +80,11 @@ class Place:
     def percent(self, name: str) -> Interval | None:
         """Mean latency against live counts, percent; below 0 is faster."""
         ratio = self.cell.ratio(self.spelled(name), LIVE)
-        return None if ratio is None else percent(ratio)
+        return None if ratio is None else ratio.percent
 
     def closed(self, name: str) -> Interval | None:
         """Share of the way from live counts to the oracle."""
         return self.cell.gap_closed(self.spelled(name), LIVE, self.spelled(self.oracle))
-
-
-def percent(ratio: Interval) -> Interval:
-    """A ratio as a change in percent."""
-    return Interval(*((x - 1) * 100 for x in (ratio.point, ratio.low, ratio.high)))
 
 
 def places(prediction: Sweep) -> list[Place]:
@@ -249,7 +244,7 @@ def _balancers(sweep: Sweep) -> list[Judgement]:
 def _worst(sweep: Sweep, name: str, base: str, asked: tuple[str, ...]) -> tuple[str, Interval]:
     """The cell of several balancers in which a strategy is slowest against another, in percent."""
     found = [
-        (f"{pool} {load:g}", percent(ratio))
+        (f"{pool} {load:g}", ratio.percent)
         for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values
         for asks in asked
         if (ratio := sweep.cell(pool=pool, load=load, asked=asks).ratio(name, base)) is not None

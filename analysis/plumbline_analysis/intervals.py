@@ -40,6 +40,11 @@ class Interval:
         """Half of high - low."""
         return (self.high - self.low) / 2
 
+    @property
+    def percent(self) -> Interval:
+        """A ratio as a change in percent."""
+        return Interval(*((x - 1) * 100 for x in (self.point, self.low, self.high)))
+
     def exp(self) -> Interval:
         """The interval of the ratio, from one of a log-ratio."""
         return Interval(math.exp(self.point), math.exp(self.low), math.exp(self.high))

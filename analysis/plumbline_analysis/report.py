@@ -183,7 +183,7 @@ def _lines(comparison: Comparison) -> list[dict]:
                 "rank": ranked.index(arm) + 1 if arm in ranked else "",
                 "baseline": arm.label == comparison.baseline,
                 "difference": difference,
-                "bootstrap": _as_percent(difference.bootstrap)
+                "bootstrap": difference.bootstrap.percent
                 if difference and difference.bootstrap
                 else None,
                 "claim": "" if arm.aa else comparison.claim(arm.label),
@@ -224,10 +224,6 @@ def _cores(results: Results) -> str:
     """``4, 3 and 2``."""
     cores = [f"{w['cores']:g}" for w in results.manifest.get("backend", {}).get("workers", [])]
     return " and ".join([", ".join(cores[:-1]), cores[-1]] if len(cores) > 1 else cores)
-
-
-def _as_percent(ratio: Interval) -> Interval:
-    return Interval(*((x - 1) * 100 for x in (ratio.point, ratio.low, ratio.high)))
 
 
 def _figures(results: Results, comparison: Comparison) -> list[dict]:

@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from plumbline_analysis.cli import main
-from plumbline_analysis.findings import judge, percent, places
+from plumbline_analysis.findings import judge, places
 from plumbline_analysis.intervals import Interval
 from plumbline_analysis.sweeps import read_sweep
 
@@ -114,7 +114,7 @@ def test_a_queue_is_told_to_the_strategies(folder):
 
 
 def test_a_change_in_percent():
-    assert percent(Interval(1.25, 1.2, 1.3)) == Interval(25, pytest.approx(20), pytest.approx(30))
+    assert Interval(1.25, 1.2, 1.3).percent == Interval(25, pytest.approx(20), pytest.approx(30))
 
 
 def test_the_command_writes_tables_and_figure_and_tells_a_miss_by_its_exit_code(folder, capsys):

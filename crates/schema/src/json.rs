@@ -52,6 +52,21 @@ pub struct Object<'a> {
 }
 
 impl<'a> Document<'a> {
+    /// A text of at most `max_bytes`; `source` is its name in messages.
+    ///
+    /// # Errors
+    /// It is larger.
+    pub fn within(source: &'a str, text: &'a str, max_bytes: usize) -> Result<Self, Problems> {
+        if text.len() > max_bytes {
+            let bytes = text.len().to_string();
+            return Err(Problem::new("size", bytes, "file too large")
+                .in_source(source)
+                .allowed(format!("{max_bytes} bytes"))
+                .into());
+        }
+        Ok(Self { source, text })
+    }
+
     /// The document's value.
     ///
     /// # Errors

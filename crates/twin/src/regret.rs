@@ -15,7 +15,7 @@ mod stays;
 #[cfg(test)]
 mod tests;
 
-use crate::build::{self, MIPS_PER_CORE};
+use crate::build::{self, MIPS_PER_CORE, refuse};
 use clap::Args;
 use gap::Schedule;
 use judge::{Verdict, judge};
@@ -232,8 +232,4 @@ impl Setting {
         }
         Ok(())
     }
-}
-
-fn refuse<T>(problem: Problem) -> Result<T, Problems> {
-    build::refuse(problem)
 }

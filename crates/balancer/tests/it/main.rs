@@ -7,6 +7,8 @@ mod framing;
 mod hostile;
 mod leaks;
 mod log;
+#[path = "../../../console/tests/support/output.rs"]
+mod output;
 mod start;
 mod support;
 mod switching;

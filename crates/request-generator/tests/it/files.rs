@@ -4,7 +4,7 @@ use std::fs;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{command, generator, stderr, stdout, workloads};
+use crate::{generator, stderr, stdout, workloads};
 
 /// The commands that workloads/README.md gives, without the program's name.
 fn commands() -> Vec<Vec<String>> {
@@ -250,17 +250,4 @@ fn the_bytes_of_every_law_are_these() {
         let bytes = [fs::read(path).expect("made"), schedule].concat();
         assert_eq!(format!("{:x}", Sha256::digest(bytes)), expected, "{flags}");
     }
-}
-
-#[test]
-fn a_reader_that_has_had_enough_is_no_error() {
-    let paper = workloads().join("paper.json");
-    let mut child = command(&["expand", paper.to_str().expect("text")])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("runs");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("ends");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }

@@ -3,6 +3,8 @@
 mod bad_input;
 mod files;
 mod import;
+#[path = "../../../console/tests/support/output.rs"]
+mod output;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -3,7 +3,7 @@
 use super::{Fault, FaultEvent, Filter, MAX_BYTES, MAX_EVENTS, ResetAt, Timeline};
 use crate::duration;
 use crate::json::{Document, Node, Object};
-use crate::problem::{Findings, Problem, Problems, nearest};
+use crate::problem::{Findings, Problems, nearest};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -35,14 +35,7 @@ impl Timeline {
     /// # Errors
     /// Every finding with its place, field and bound.
     pub fn parse(source: &str, text: &str) -> Result<Self, Problems> {
-        if text.len() > MAX_BYTES {
-            let bytes = text.len().to_string();
-            return Err(Problem::new("size", bytes, "file too large")
-                .in_source(source)
-                .allowed(format!("{MAX_BYTES} bytes"))
-                .into());
-        }
-        let document = Document { source, text };
+        let document = Document::within(source, text, MAX_BYTES)?;
         let root = document.root()?;
         Self::read(document, &root)
     }

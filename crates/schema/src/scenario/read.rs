@@ -3,7 +3,7 @@
 use super::{Api, MAX_APIS, MAX_BYTES, MAX_CPU_WEIGHTS, SCHEMA, Scenario};
 use crate::fault::Timeline;
 use crate::json::{Document, Node, Object};
-use crate::problem::{Findings, Problem, Problems};
+use crate::problem::{Findings, Problems};
 use serde_json::Value;
 use std::ops::RangeInclusive;
 
@@ -33,14 +33,7 @@ impl Scenario {
     /// # Errors
     /// Every finding with its place, field and bound, in the order of reading.
     pub fn parse(source: &str, text: &str) -> Result<Self, Problems> {
-        if text.len() > MAX_BYTES {
-            let bytes = text.len().to_string();
-            return Err(Problem::new("size", bytes, "file too large")
-                .in_source(source)
-                .allowed(format!("{MAX_BYTES} bytes"))
-                .into());
-        }
-        let document = Document { source, text };
+        let document = Document::within(source, text, MAX_BYTES)?;
         let root = document.root()?;
         Self::read(document, &root)
     }

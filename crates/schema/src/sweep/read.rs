@@ -5,7 +5,7 @@ use super::{
     SCHEMA, Sweep, Value,
 };
 use crate::json::{Document, Node};
-use crate::problem::{Findings, Problem, Problems, nearest};
+use crate::problem::{Findings, Problems, nearest};
 use crate::scenario::{Scenario, Text};
 
 impl Sweep {
@@ -14,14 +14,7 @@ impl Sweep {
     /// # Errors
     /// Every finding with its place, field and bound, in the order of reading.
     pub fn parse(source: &str, text: &str) -> Result<Self, Problems> {
-        if text.len() > MAX_BYTES {
-            let bytes = text.len().to_string();
-            return Err(Problem::new("size", bytes, "file too large")
-                .in_source(source)
-                .allowed(format!("{MAX_BYTES} bytes"))
-                .into());
-        }
-        let document = Document { source, text };
+        let document = Document::within(source, text, MAX_BYTES)?;
         let root = document.root()?;
         let mut reader = Reader {
             document,

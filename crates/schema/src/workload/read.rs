@@ -34,15 +34,8 @@ const FIELDS: [&str; 11] = [
 const DRAWN: [&str; 4] = ["size_cv", "runs", "order", "arrivals"];
 
 pub(super) fn workload(source: &str, text: &str) -> Result<Workload, Problems> {
-    if text.len() > MAX_BYTES {
-        let bytes = text.len().to_string();
-        return Err(Problem::new("size", bytes, "file too large")
-            .in_source(source)
-            .allowed(format!("{MAX_BYTES} bytes"))
-            .into());
-    }
     let mut reader = Reader {
-        document: Document { source, text },
+        document: Document::within(source, text, MAX_BYTES)?,
         findings: Findings::default(),
     };
     let root = reader.document.root()?;

@@ -146,10 +146,10 @@ fn differences(baseline: &Measured, other: &Measured) -> Option<[Difference; 4]>
     let difference = |m: usize| {
         let mut paired = Paired::default();
         pairs.iter().for_each(|(a, b)| paired.add(a[m], b[m]));
-        let logs: Vec<f64> = pairs.iter().map(|(a, b)| libm::log(b[m] / a[m])).collect();
+        let logs = paired.log_ratios()?;
         Some(Difference {
             difference_ms: paired.difference()?,
-            log_ratio: paired.log_ratio()?,
+            log_ratio: student(&logs)?,
             p: sign_flip(&logs),
             p_holm: f64::NAN,
         })

@@ -21,25 +21,21 @@ impl Paired {
 
     /// The second minus the first, with Student's interval over the seeds; none without pairs.
     pub fn difference(&self) -> Option<Interval> {
-        self.interval(|(a, b)| b - a)
+        let differences: Vec<f64> = self.pairs.iter().map(|(a, b)| b - a).collect();
+        student(&differences)
     }
 
-    /// The logarithm of second over first; none without pairs or with a value that is not above 0.
-    pub fn log_ratio(&self) -> Option<Interval> {
-        let is_positive = self.pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
-        let ratios = self.interval(|(a, b)| libm::log(b / a));
-        ratios.filter(|_| is_positive)
-    }
-
-    fn interval(&self, of: impl Fn((f64, f64)) -> f64) -> Option<Interval> {
-        let values: Vec<f64> = self.pairs.iter().map(|pair| of(*pair)).collect();
-        student(&values)
+    /// The logarithm of second over first, seed by seed; none with a value that is not above 0.
+    pub fn log_ratios(&self) -> Option<Vec<f64>> {
+        let is_positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
+        let ratio = |pair: &(f64, f64)| is_positive(pair).then(|| libm::log(pair.1 / pair.0));
+        self.pairs.iter().map(ratio).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Paired;
+    use super::{Paired, student};
     use schema::rng::{Purpose, normal, stream};
 
     #[test]
@@ -52,7 +48,7 @@ mod tests {
         }
         let difference = paired.difference().expect("pairs");
         assert!(difference.excludes_zero() && (difference.mean - 1.0).abs() < 0.3);
-        let ratio = paired.log_ratio().expect("positive");
+        let ratio = student(&paired.log_ratios().expect("positive")).expect("pairs");
         assert!((ratio.mean - libm::log(1.01)).abs() < 1e-3);
     }
 
@@ -68,6 +64,6 @@ mod tests {
         assert_eq!((got.mean, got.standard_error), (2.0, 1.0));
         assert!((got.half_width - 12.706).abs() < 1e-3);
         paired.add(0.0, 1.0);
-        assert_eq!(paired.log_ratio(), None);
+        assert_eq!(paired.log_ratios(), None);
     }
 }

@@ -1,9 +1,10 @@
 //! Rows and event logs are those of a real run.
 
-use crate::{stderr, twin, workloads};
+use crate::{output, stderr, twin, workloads};
 use schema::event::Event;
 use schema::row::COLUMNS;
 use std::fs;
+use std::process::Command;
 use strategies::registry::{ENTRIES, Models};
 use strategies::replay::replay;
 
@@ -137,40 +138,12 @@ fn rows_have_the_stable_columns_and_one_line_per_request() {
 
 #[test]
 fn a_full_or_closed_standard_output_is_no_panic() {
-    let full = || {
-        std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap()
-    };
     for arguments in [
         vec!["run", "--strategy", "random", "--requests", "1000"],
         vec!["optimum", "--cores", "4,3,2", "--load", "0.6"],
     ] {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_twin"));
-        command.args(&arguments);
-        let output = command.stdout(full()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
-        let line = "error: cannot write to standard output: No space left";
-        assert!(text.contains(line), "{arguments:?}: {text}");
-
-        let status = command.stdout(full()).stderr(full()).status().unwrap();
-        assert_eq!(status.code(), Some(1), "{arguments:?}: nobody can be told");
-
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let output = command
-            .stdout(writer)
-            .stderr(std::process::Stdio::piped())
-            .output()
-            .unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{arguments:?}: the reader had enough"
-        );
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!text.contains("error") && !text.contains("panic"), "{text}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_twin"));
+        command.args(arguments);
+        output::a_full_or_closed_output_is_no_panic(command);
     }
 }

@@ -3,6 +3,8 @@
 mod bad_input;
 mod compare;
 mod files;
+#[path = "../../../console/tests/support/output.rs"]
+mod output;
 mod questions;
 mod readme;
 mod regret;

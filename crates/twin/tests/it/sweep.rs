@@ -43,6 +43,22 @@ impl Sweep {
         command
     }
 
+    /// Starts the sweep and kills it as soon as its journal is as wanted; tells the journal.
+    fn killed(&self, out: &str, threads: &str, is_enough: impl Fn(&Path) -> bool) -> PathBuf {
+        let partial = self.path(&format!("{out}.partial"));
+        let mut child = self.command(out, threads).spawn().expect("starts");
+        while !is_enough(&partial) {
+            assert!(
+                child.try_wait().expect("known").is_none(),
+                "ended too early"
+            );
+            std::thread::yield_now();
+        }
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        partial
+    }
+
     fn run(&self, out: &str, threads: &str) -> String {
         let output = self.command(out, threads).output().expect("starts");
         assert!(output.status.success(), "{}", stderr(&output));
@@ -58,18 +74,8 @@ fn one_thread_two_threads_and_a_killed_sweep_give_the_same_bytes() {
     assert_eq!(one, sweep.run("two.csv", "2"));
 
     // Killed when a few rows are there; the journal stays, the same command goes on.
-    let partial = sweep.path("cut.csv.partial");
-    let mut child = sweep.command("cut.csv", "2").spawn().expect("starts");
     let rows = |path: &Path| fs::read_to_string(path).map_or(0, |text| text.lines().count());
-    while rows(&partial) < 4 {
-        assert!(
-            child.try_wait().expect("known").is_none(),
-            "ended too early"
-        );
-        std::thread::yield_now();
-    }
-    child.kill().expect("killed");
-    child.wait().expect("ended");
+    let partial = sweep.killed("cut.csv", "2", |partial| rows(partial) >= 4);
     let kept = fs::read(&partial).expect("the journal stays");
     assert!(!sweep.path("cut.csv").exists() && kept.len() > 100);
     // Even in the middle of a line, and of a letter.
@@ -205,17 +211,8 @@ fn a_row_is_the_run_that_twin_run_makes() {
 #[test]
 fn a_changed_file_is_refused_and_nothing_is_lost() {
     let sweep = Sweep::new(300_000);
-    let mut child = sweep.command("out.csv", "1").spawn().expect("starts");
-    let partial = sweep.path("out.csv.partial");
-    while fs::metadata(&partial).map_or(0, |m| m.len()) == 0 {
-        assert!(
-            child.try_wait().expect("known").is_none(),
-            "ended too early"
-        );
-        std::thread::yield_now();
-    }
-    child.kill().expect("killed");
-    child.wait().expect("ended");
+    let length = |path: &Path| fs::metadata(path).map_or(0, |m| m.len());
+    let partial = sweep.killed("out.csv", "1", |partial| length(partial) > 0);
     let before = fs::read(&partial).expect("a journal");
     sweep.write(&SWEEP.replace("REQUESTS", "300001"));
     let output = sweep.command("out.csv", "1").output().expect("starts");

@@ -4,6 +4,8 @@
 
 mod burn;
 mod hostile;
+#[path = "../../../console/tests/support/output.rs"]
+mod output;
 mod process;
 mod serving;
 mod stopping;
