@@ -181,13 +181,14 @@ impl WlMc {
         (state, rate)
     }
 
-    /// How much load there is to come, as rho / (1 - rho); 0 while nothing is known.
+    /// How many requests would wait at this load if all cores served one line, by the rule of
+    /// Sakasegawa (1977), rho^sqrt(2(c+1)) / (1 - rho); 0 while nothing is known.
     fn pressure(&self) -> f64 {
         if self.load.arrivals < LOAD_FROM || self.load.gap_ms <= 0.0 {
             return 0.0;
         }
         let rho = (self.load.need_ms / self.load.gap_ms / self.all_cores).min(LARGEST_LOAD);
-        rho / (1.0 - rho)
+        libm::pow(rho, libm::sqrt(2.0 * (self.all_cores + 1.0))) / (1.0 - rho)
     }
 
     fn cost(&mut self, backend: &Backend, size_ms: f64, typical_ms: f64) -> f64 {
@@ -201,7 +202,7 @@ impl WlMc {
         let jobs = &backlog.jobs;
         let left = |job: &Job| {
             let mean_ms = demand.of(job.class).unwrap_or(typical_ms);
-            match backlog.told_ms(job) {
+            match jobs.told_ms(job) {
                 Some(ms) => ms.max(TOLD_FLOOR * mean_ms),
                 None => (mean_ms - jobs.attained(job).effective_ms).max(spread * mean_ms),
             }
@@ -222,8 +223,8 @@ impl WlMc {
                 Price::Sharing(_) => cost.others_ms - look_ahead * size_ms * (1.0 / cores).max(1.0),
                 // A long job in front keeps many waiting: it belongs where there are more servers.
                 Price::Queue(_) if look_ahead > 0.0 => {
-                    let waits = 0.1 * size_ms * all.sum::<f64>() / (cores * cores * typical_ms);
-                    let blocks = 0.06 * size_ms * size_ms / (cores * typical_ms);
+                    let waits = 0.2 * size_ms * all.sum::<f64>() / (cores * cores * typical_ms);
+                    let blocks = 0.12 * size_ms * size_ms / (cores * typical_ms);
                     pressure * (waits + blocks) * speed
                 }
                 Price::Queue(_) => 0.0,
@@ -244,7 +245,9 @@ impl WlMc {
                 continue;
             };
             let jobs = &state.backlog.jobs;
-            let running = jobs.iter().filter(|j| jobs.runs(j)).filter_map(|job| {
+            // What a job needs in all is no guess once its worker told it.
+            let guessed = |j: &&Job| jobs.runs(j) && jobs.told_ms(j).is_none();
+            let running = jobs.iter().filter(guessed).filter_map(|job| {
                 Some(Sample {
                     mean_ms: demand.of(job.class)?,
                     count: demand.count(job.class),
@@ -371,6 +374,7 @@ impl Strategy for WlMc {
             Reports::Counts => (false, false),
             Reports::Off => (false, true),
         };
+        let (rule, decay_ns) = (self.rule, self.decay_ns);
         let (state, rate) = self.at(now, backend);
         if let (true, Some(active)) = (off, report.active) {
             let others = active.saturating_sub(report.in_flight_before);
@@ -380,7 +384,8 @@ impl Strategy for WlMc {
             state.speed.report(speed);
         }
         if work {
-            state.backlog.tell(now, report, rate);
+            let way = state.backlog.tell(now, report, rate).unwrap_or_default();
+            state.speed.measure(rule, now, decay_ns, way);
         }
         self.at(now, backend);
     }

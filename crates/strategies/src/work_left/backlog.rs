@@ -1,6 +1,6 @@
 //! What is known of the requests at one backend, with clocks that move with time.
 
-use super::jobs::{Discipline, Job, Jobs};
+use super::jobs::{Clocks, Discipline, Job, Jobs, Progress};
 use super::told::{self, Told};
 use crate::backends::Backend;
 use crate::measure::ms;
@@ -37,6 +37,8 @@ pub(crate) struct Backlog {
     listed: u32,
     told: Told,
     told_at: Option<Time>,
+    /// How many jobs run at once.
+    servers: Option<usize>,
 }
 
 impl Backlog {
@@ -50,6 +52,10 @@ impl Backlog {
     ) -> f64 {
         let others = f64::from(self.unlisted + self.listed);
         let rate = self.jobs.advance(now, backend.cores, others, discipline);
+        self.servers = match discipline {
+            Discipline::Sharing => None,
+            Discipline::Queue(servers) => Some(servers),
+        };
         let max_age_ns = reading.max_age_ns;
         if self.told_at.is_some_and(|t| now.since_ns(t) > max_age_ns) {
             self.told_at = None;
@@ -65,16 +71,23 @@ impl Backlog {
         rate
     }
 
-    /// Takes what the worker tells, true at `sampled_at`; a job ran at `rate` cores since.
-    pub(crate) fn tell(&mut self, now: Time, report: &Report, rate: f64) {
+    /// Takes what the worker tells, true at `sampled_at`; a job ran at `rate` cores since. Returns
+    /// how far own jobs came since it told before.
+    pub(crate) fn tell(&mut self, now: Time, report: &Report, rate: f64) -> Option<Progress> {
         let sampled_at = Time::from_nanos(report.sampled_at_ns);
-        if let Some(work_left) = &report.work_left
-            && self.told_at.is_none_or(|t| t <= sampled_at)
-        {
-            let since_ms = ms(now.since_ns(sampled_at)) * rate;
-            self.told.take(work_left, self.jobs.nominal_ms() - since_ms);
-            self.told_at = Some(sampled_at);
+        let work_left = report.work_left.as_ref()?;
+        if self.told_at.is_some_and(|t| t > sampled_at) {
+            return None;
         }
+        let since_ms = ms(now.since_ns(sampled_at)) * rate;
+        let ago = Clocks {
+            nominal_ms: since_ms,
+            effective_ms: since_ms * self.jobs.speed,
+        };
+        let at_ms = self.jobs.clocks().effective_ms - ago.effective_ms;
+        self.told.take(work_left, at_ms);
+        self.told_at = Some(sampled_at);
+        Some(self.jobs.tell(ago, |request| self.told.left_ms(request)))
     }
 
     /// An own job ended.
@@ -82,16 +95,11 @@ impl Backlog {
         self.told.finish(job.request);
     }
 
-    /// Work left of an own job as the worker told it, core-ms; may be below zero.
-    pub(crate) fn told_ms(&self, job: &Job) -> Option<f64> {
-        self.told_at?;
-        self.told.left_ms(job.request, self.jobs.nominal_ms())
-    }
-
     /// Work left of the others' jobs that were told, core-ms.
     pub(crate) fn foreign(&self) -> impl Iterator<Item = f64> + Clone {
         let told = self.told_at.map(|_| &self.told).into_iter();
-        told.flat_map(|t| t.unfinished(self.jobs.nominal_ms()))
+        let running = self.servers.unwrap_or(usize::MAX);
+        told.flat_map(move |t| t.unfinished(running, self.jobs.clocks().effective_ms))
             .filter(|(request, _)| self.jobs.iter().all(|j| j.request != *request))
             .map(|(_, left_ms)| left_ms)
     }

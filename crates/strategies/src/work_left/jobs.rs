@@ -29,6 +29,28 @@ pub(crate) struct Job {
     pub(crate) size_ms: f64,
     /// The clocks when it started; `None` while it waits.
     started: Option<Clocks>,
+    /// The newest that its worker told of it.
+    told: Option<Told>,
+}
+
+/// What a worker told of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Told {
+    /// Core-ms left.
+    left_ms: f64,
+    /// What the job had attained then.
+    attained: Clocks,
+}
+
+/// How far the running jobs came between two statements of their worker, in sum.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Progress {
+    /// Core-ms by the worker's own words.
+    pub(crate) told_ms: f64,
+    /// Core-ms by the nominal clock.
+    pub(crate) nominal_ms: f64,
+    /// Jobs.
+    pub(crate) jobs: u32,
 }
 
 /// Core-ms attained by a job that runs all along.
@@ -103,6 +125,7 @@ impl Jobs {
             class,
             size_ms,
             started: None,
+            told: None,
         });
         self.start(discipline);
     }
@@ -143,6 +166,36 @@ impl Jobs {
         })
     }
 
+    /// Takes what the worker tells of each job, `ago` on the clocks: `left_ms` by request. Returns
+    /// how far those came that ran since the statement before.
+    pub(crate) fn tell(&mut self, ago: Clocks, left_ms: impl Fn(u64) -> Option<f64>) -> Progress {
+        let mut sum = Progress::default();
+        for i in 0..self.jobs.len() {
+            let Some(left_ms) = left_ms(self.jobs[i].request) else {
+                continue;
+            };
+            let now = self.attained(&self.jobs[i]);
+            let attained = Clocks {
+                nominal_ms: (now.nominal_ms - ago.nominal_ms).max(0.0),
+                effective_ms: (now.effective_ms - ago.effective_ms).max(0.0),
+            };
+            if let Some(before) = self.jobs[i].told.replace(Told { left_ms, attained })
+                && attained.nominal_ms > before.attained.nominal_ms
+            {
+                sum.told_ms += before.left_ms - left_ms;
+                sum.nominal_ms += attained.nominal_ms - before.attained.nominal_ms;
+                sum.jobs += 1;
+            }
+        }
+        sum
+    }
+
+    /// Core-ms left of a job by what its worker told of it; below zero: it should be done.
+    pub(crate) fn told_ms(&self, job: &Job) -> Option<f64> {
+        let told = job.told?;
+        Some(told.left_ms - (self.attained(job).effective_ms - told.attained.effective_ms))
+    }
+
     /// In send order; with a queue the running ones come first.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Job> + Clone {
         self.jobs.iter()
@@ -158,15 +211,15 @@ impl Jobs {
         self.jobs.len()
     }
 
-    /// The nominal clock, core-ms.
-    pub(crate) fn nominal_ms(&self) -> f64 {
-        self.clocks.nominal_ms
+    /// The clocks.
+    pub(crate) fn clocks(&self) -> Clocks {
+        self.clocks
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Discipline, Jobs};
+    use super::{Clocks, Discipline, Jobs, Progress};
     use crate::time::Time;
 
     fn at(ms: u64) -> Time {
@@ -204,10 +257,56 @@ mod tests {
     }
 
     #[test]
+    fn a_told_job_loses_work_only_while_it_runs() {
+        let mut jobs = Jobs::default();
+        let fcfs = Discipline::Queue(1);
+        for dispatch in 0..2 {
+            jobs.push(dispatch, dispatch, 0, 0.0, fcfs);
+        }
+        jobs.advance(at(10), 1.0, 0.0, fcfs);
+        // It was true 4 ms ago: 50 were left of the first, the second waits with 30.
+        let ago = Clocks {
+            nominal_ms: 4.0,
+            effective_ms: 4.0,
+        };
+        jobs.tell(ago, |request| [Some(50.0), Some(30.0)][request as usize]);
+        let told = |jobs: &Jobs| jobs.iter().map(|j| jobs.told_ms(j)).collect::<Vec<_>>();
+        assert_eq!(told(&jobs), [Some(46.0), Some(30.0)]);
+        jobs.advance(at(30), 1.0, 0.0, fcfs);
+        assert_eq!(told(&jobs), [Some(26.0), Some(30.0)]);
+        jobs.remove(0, fcfs);
+        jobs.advance(at(35), 1.0, 0.0, fcfs);
+        assert_eq!(told(&jobs), [Some(25.0)]);
+    }
+
+    #[test]
+    fn two_statements_tell_how_fast_it_went_between_them() {
+        let mut jobs = Jobs::default();
+        let ps = Discipline::Sharing;
+        jobs.push(0, 0, 0, 0.0, ps);
+        jobs.push(1, 1, 0, 0.0, ps);
+        jobs.speed = 0.5;
+        jobs.advance(at(10), 2.0, 0.0, ps);
+        let first = jobs.tell(Clocks::default(), |r| [Some(60.0), None][r as usize]);
+        assert_eq!(first.jobs, 0);
+        jobs.advance(at(30), 2.0, 0.0, ps);
+        let then = jobs.tell(Clocks::default(), |r| [Some(55.0), Some(9.0)][r as usize]);
+        let want = Progress {
+            told_ms: 5.0,
+            nominal_ms: 20.0,
+            jobs: 1,
+        };
+        assert_eq!(then, want);
+        // A believed half speed takes half of what passes.
+        jobs.advance(at(34), 2.0, 0.0, ps);
+        assert_eq!(jobs.told_ms(&jobs.jobs[0]), Some(53.0));
+    }
+
+    #[test]
     fn half_a_core_gives_half() {
         let mut jobs = Jobs::default();
         jobs.push(0, 0, 0, 0.0, Discipline::Sharing);
         jobs.advance(at(10), 0.5, 0.0, Discipline::Sharing);
-        assert_eq!(jobs.nominal_ms(), 5.0);
+        assert_eq!(jobs.clocks().nominal_ms, 5.0);
     }
 }

@@ -1,7 +1,10 @@
 //! How fast a backend runs, relative to its nominal speed, told from how long its jobs take.
 
+use super::jobs::Progress;
 use crate::time::Time;
 
+/// Core-ms between two statements of a worker that count as much as all before them.
+const MEASURED_MS: f64 = 30.0;
 /// Completions of a class before its samples say anything about speed.
 const KNOWN_FROM: u64 = 10;
 /// Bounds of an estimate.
@@ -49,6 +52,8 @@ pub(crate) struct Speed {
     log: f64,
     posterior: [f64; GRID],
     sampled: bool,
+    /// It was measured, which tells more than how long jobs take.
+    measured_at: Option<Time>,
     reported: f64,
     at: Time,
     /// Mean requests at the backend, as it says, and how many of them were others'.
@@ -64,6 +69,7 @@ impl Default for Speed {
             log: 0.0,
             posterior,
             sampled: false,
+            measured_at: None,
             reported: 1.0,
             at: Time::ZERO,
             active: 0.0,
@@ -104,36 +110,60 @@ impl Speed {
 
     /// Takes a completion.
     pub(crate) fn learn(&mut self, rule: Rule, now: Time, decay_ns: f64, job: Sample) {
-        if job.attained_ms <= 0.0 {
+        if job.attained_ms <= 0.0 || self.is_measured(now, decay_ns) {
             return;
         }
         let log = libm::log(job.mean_ms / job.attained_ms);
         match rule {
             Rule::Off | Rule::Reported => {}
+            Rule::Ewma if job.count <= KNOWN_FROM => {}
             Rule::Ewma => {
-                if job.count <= KNOWN_FROM {
-                    return;
-                }
                 let precision = (0.1 / job.spread) * (0.1 / job.spread);
                 let gain = (2.0 * precision / (1.0 + precision)).clamp(0.02, 0.3);
-                let projected = self.projected_log(now, decay_ns);
-                let z = log - job.spread * job.spread / 2.0;
-                self.log = projected + gain * (z - projected);
-                self.at = now;
+                self.approach(now, decay_ns, log - job.spread * job.spread / 2.0, gain);
             }
-            Rule::Filter => {
-                self.posterior = self.projected(now, decay_ns);
-                self.sampled = true;
-                self.at = now;
-                let z = log.min(0.0);
-                let variance = job.spread * job.spread + 0.15 * 0.15;
-                for (k, p) in self.posterior.iter_mut().enumerate() {
-                    let off = z - libm::log(grid(k));
-                    *p *= libm::exp(-off * off / (2.0 * variance)).max(1e-4);
-                }
-                normalize(&mut self.posterior, 1e-5);
-            }
+            Rule::Filter => self.weigh(now, decay_ns, log.min(0.0), job.spread),
         }
+    }
+
+    /// Takes what the worker's own words say of the way its jobs came since it told before.
+    pub(crate) fn measure(&mut self, rule: Rule, now: Time, decay_ns: f64, way: Progress) {
+        if way.jobs == 0 {
+            return;
+        }
+        let log = libm::log((way.told_ms / way.nominal_ms).clamp(LEAST, MOST));
+        let each_ms = way.nominal_ms / f64::from(way.jobs);
+        match rule {
+            Rule::Off | Rule::Reported => return,
+            Rule::Ewma => self.approach(now, decay_ns, log, each_ms / (each_ms + MEASURED_MS)),
+            Rule::Filter => self.weigh(now, decay_ns, log.min(0.0), 0.0),
+        }
+        self.measured_at = Some(now);
+    }
+
+    fn is_measured(&self, now: Time, decay_ns: f64) -> bool {
+        self.measured_at
+            .is_some_and(|at| (now.since_ns(at) as f64) < decay_ns)
+    }
+
+    /// Moves the mean of log speeds.
+    fn approach(&mut self, now: Time, decay_ns: f64, log: f64, gain: f64) {
+        let projected = self.projected_log(now, decay_ns);
+        self.log = projected + gain * (log - projected);
+        self.at = now;
+    }
+
+    /// Moves the posterior.
+    fn weigh(&mut self, now: Time, decay_ns: f64, log: f64, spread: f64) {
+        self.posterior = self.projected(now, decay_ns);
+        self.sampled = true;
+        self.at = now;
+        let variance = spread * spread + 0.15 * 0.15;
+        for (k, p) in self.posterior.iter_mut().enumerate() {
+            let off = log - libm::log(grid(k));
+            *p *= libm::exp(-off * off / (2.0 * variance)).max(1e-4);
+        }
+        normalize(&mut self.posterior, 1e-5);
     }
 
     /// The speed now, not yet relative to the fastest backend; `running` are the jobs that run.
@@ -217,7 +247,7 @@ fn normalize(p: &mut [f64; GRID], floor: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rule, Sample, Speed};
+    use super::{Progress, Rule, Sample, Speed};
     use crate::time::Time;
 
     const DECAY_NS: f64 = 30e9;
@@ -295,6 +325,38 @@ mod tests {
                 speed.note_company(8, 4);
             }
             assert_eq!(now(&speed), 1.0, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn progress_that_the_worker_tells_outweighs_how_long_jobs_take() {
+        for rule in [Rule::Ewma, Rule::Filter] {
+            let mut speed = Speed::default();
+            let way = Progress {
+                told_ms: 50.0,
+                nominal_ms: 100.0,
+                jobs: 1,
+            };
+            let long = Sample {
+                mean_ms: 100.0,
+                count: 50,
+                spread: 0.1,
+                attained_ms: 1000.0,
+            };
+            let mut now = Time::ZERO;
+            for i in 1..=10 {
+                now = Time::from_millis(i * 100);
+                speed.measure(rule, now, DECAY_NS, way);
+                speed.learn(rule, now, DECAY_NS, long);
+            }
+            let told = speed.estimate(rule, now, DECAY_NS, std::iter::empty());
+            assert!((told - 0.5).abs() < 0.03, "{rule:?} {told}");
+            // Nothing told, nothing measured.
+            speed.measure(rule, now, DECAY_NS, Progress::default());
+            assert_eq!(
+                told,
+                speed.estimate(rule, now, DECAY_NS, std::iter::empty())
+            );
         }
     }
 

@@ -17,14 +17,15 @@ pub(crate) fn hash(request_id: &str) -> u64 {
 /// The newest statement of one worker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
+    /// In order of arrival.
     jobs: Vec<(u64, f64)>,
-    /// The nominal clock when it was true, core-ms.
+    /// The clock of a running job when it was true, core-ms.
     at_ms: f64,
     finished: VecDeque<u64>,
 }
 
 impl Told {
-    /// Takes a statement that was true when the nominal clock stood at `at_ms`.
+    /// Takes a statement that was true when the clock of a running job stood at `at_ms`.
     pub(crate) fn take(&mut self, work_left: &[WorkLeft], at_ms: f64) {
         self.jobs.clear();
         self.at_ms = at_ms;
@@ -45,20 +46,26 @@ impl Told {
         self.jobs.retain(|(r, _)| *r != request);
     }
 
-    /// Core-ms left of a job now, by this statement; negative: it should be done.
-    pub(crate) fn left_ms(&self, request: u64, now_ms: f64) -> Option<f64> {
-        let (_, left_ms) = self.jobs.iter().find(|(r, _)| *r == request)?;
-        Some(left_ms - (now_ms - self.at_ms))
+    /// Core-ms left of a job by this statement, when it was made.
+    pub(crate) fn left_ms(&self, request: u64) -> Option<f64> {
+        let job = self.jobs.iter().find(|(r, _)| *r == request)?;
+        Some(job.1)
     }
 
-    /// Every job of the statement that should still be there, in its order, with what is left of it.
-    pub(crate) fn unfinished(&self, now_ms: f64) -> impl Iterator<Item = (u64, f64)> + Clone {
+    /// Every job of the statement that should still be there, in its order, with what is left of
+    /// it; the first `running` ran since then.
+    pub(crate) fn unfinished(
+        &self,
+        running: usize,
+        now_ms: f64,
+    ) -> impl Iterator<Item = (u64, f64)> + Clone {
         let passed = now_ms - self.at_ms;
-        let left = self
-            .jobs
-            .iter()
-            .map(move |(request, ms)| (*request, ms - passed));
-        left.filter(|(_, ms)| *ms > 0.0)
+        let jobs = self.jobs.iter().enumerate();
+        jobs.map(move |(i, (request, left_ms))| match i < running {
+            true => (*request, left_ms - passed),
+            false => (*request, *left_ms),
+        })
+        .filter(|(_, left_ms)| *left_ms > 0.0)
     }
 }
 
@@ -80,11 +87,16 @@ mod tests {
     fn time_passes_for_told_jobs_and_finished_ones_stay_away() {
         let mut t = Told::default();
         t.take(&told(&[("a", 30.0), ("b", 10.0)]), 100.0);
-        assert_eq!(t.left_ms(hash("a"), 105.0), Some(25.0));
-        assert_eq!(t.unfinished(115.0).count(), 1);
+        let left = |t: &Told, running, now_ms| -> Vec<f64> {
+            t.unfinished(running, now_ms).map(|(_, ms)| ms).collect()
+        };
+        assert_eq!(left(&t, 9, 105.0), [25.0, 5.0]);
+        assert_eq!(left(&t, 9, 115.0), [15.0]);
+        assert_eq!(left(&t, 1, 105.0), [25.0, 10.0]);
+        assert_eq!(t.left_ms(hash("a")), Some(30.0));
         t.finish(hash("a"));
-        assert_eq!(t.left_ms(hash("a"), 105.0), None);
+        assert_eq!(t.left_ms(hash("a")), None);
         t.take(&told(&[("a", 29.0), ("c", f64::NAN)]), 101.0);
-        assert_eq!(t.unfinished(101.0).count(), 0);
+        assert!(left(&t, 9, 101.0).is_empty());
     }
 }
