@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<ModelFile, String> {
 }
 
 /// Ending of a table's file name in a folder of models.
-const ENDING: &str = "plbtab";
+pub(crate) const ENDING: &str = "plbtab";
 
 /// Loads every file, and every table of a folder.
 ///

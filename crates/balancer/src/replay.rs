@@ -8,17 +8,19 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use strategies::registry::Models;
-use strategies::replay::{Mismatch, Replay, Verdict};
+use strategies::replay::{Mismatch, Replay, ReplayError, Verdict};
 
 /// Longest line of an event log, bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Replays each log and compares its picks; exit 1 on a difference, 2 if a file is no log.
+/// Replays each log and compares its picks. Exit code of the worst: 2 for a file that is no log, 1 for
+/// a difference, 0.
 pub(crate) fn replay(
     files: &[PathBuf],
     models: &[ModelFile],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
+    let named = !models.is_empty();
     let models = match crate::models::load(models) {
         Ok(models) => models,
         Err(problem) => {
@@ -26,47 +28,80 @@ pub(crate) fn replay(
             return Ok(ExitCode::from(2));
         }
     };
-    let mut all_equal = true;
+    let mut worst = 0;
     for file in files {
-        let verdict = match replay_file(file, &models) {
-            Ok(verdict) => verdict,
+        let code = match replay_file(file, &models) {
+            Ok(verdict) => {
+                tell(file, &verdict, json)?;
+                u8::from(!verdict.is_equal())
+            }
             Err(e) => {
-                console::tell!("error: {}: {e:#}", file.display());
-                return Ok(ExitCode::from(2));
+                let next = if named {
+                    None
+                } else {
+                    recorded_models(file, &e)
+                };
+                let next = next.map_or(String::new(), |folder| {
+                    format!(
+                        "; the models it was recorded with are kept beside it: --model {}",
+                        folder.display()
+                    )
+                });
+                console::tell!("error: {}: {e:#}{next}", file.display());
+                2
             }
         };
-        all_equal &= verdict.is_equal();
-        if json {
-            let view = serde_json::json!({
-                "file": file, "picks": verdict.picks, "equal": verdict.equal,
-                "steps": verdict.steps, "steps_equal": verdict.steps_equal,
-                "mismatch": verdict.first_mismatch.as_ref().map(describe),
-            });
-            console::say!("{view}")?;
-        } else {
-            console::say!(
-                "{}: {} of {} picks equal",
-                file.display(),
-                verdict.equal,
-                verdict.picks
-            )?;
-            if verdict.steps > 0 {
-                console::say!(
-                    "  {} of {} ejections, trials and the like equal",
-                    verdict.steps_equal,
-                    verdict.steps
-                )?;
-            }
-            if let Some(mismatch) = &verdict.first_mismatch {
-                console::say!("  first difference: {}", describe(mismatch))?;
-            }
-        }
+        worst = worst.max(code);
     }
-    Ok(if all_equal {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    Ok(ExitCode::from(worst))
+}
+
+fn tell(file: &Path, verdict: &Verdict, json: bool) -> std::io::Result<()> {
+    if json {
+        let view = serde_json::json!({
+            "file": file, "picks": verdict.picks, "equal": verdict.equal,
+            "steps": verdict.steps, "steps_equal": verdict.steps_equal,
+            "mismatch": verdict.first_mismatch.as_ref().map(describe),
+        });
+        return console::say!("{view}");
+    }
+    console::say!(
+        "{}: {} of {} picks equal",
+        file.display(),
+        verdict.equal,
+        verdict.picks
+    )?;
+    if verdict.steps > 0 {
+        console::say!(
+            "  {} of {} ejections, trials and the like equal",
+            verdict.steps_equal,
+            verdict.steps
+        )?;
+    }
+    if let Some(mismatch) = &verdict.first_mismatch {
+        console::say!("  first difference: {}", describe(mismatch))?;
+    }
+    Ok(())
+}
+
+/// The folder of models in the result folder that a log lies in (`RESULT/events/LOG`), when the log
+/// could not be begun for want of one.
+fn recorded_models(log: &Path, error: &anyhow::Error) -> Option<PathBuf> {
+    // A strategy that cannot be built, at the start or where it was changed.
+    let Some(ReplayError::Strategy(..) | ReplayError::Pool(..)) = error.downcast_ref() else {
+        return None;
+    };
+    let folder = log.parent()?.parent()?.join("models");
+    let mut entries = std::fs::read_dir(&folder).ok()?;
+    entries
+        .any(|e| {
+            e.is_ok_and(|e| {
+                e.path()
+                    .extension()
+                    .is_some_and(|x| x == crate::models::ENDING)
+            })
+        })
+        .then_some(folder)
 }
 
 fn describe(mismatch: &Mismatch) -> String {

@@ -168,6 +168,62 @@ fn a_changed_pick_is_found_and_a_gap_refused() {
 }
 
 #[test]
+fn every_log_is_judged_and_a_missing_model_is_named_where_it_lies() {
+    let result = tempfile::tempdir().unwrap();
+    let [events, models] = ["events", "models"].map(|name| result.path().join(name));
+    std::fs::create_dir(&events).unwrap();
+    std::fs::create_dir(&models).unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/live.plbtab");
+    std::fs::copy(shipped, models.join("live.plbtab")).unwrap();
+    let workers = [worker(), worker()];
+    let [a, b] = &workers;
+    let [predicted, plain] = ["b01-a1.jsonl", "b01-a2.jsonl"].map(|name| events.join(name));
+    let (log, folder) = (
+        predicted.display().to_string(),
+        models.display().to_string(),
+    );
+    let flags = [
+        "--event-log",
+        &log,
+        "--strategy",
+        "plb-live",
+        "--model",
+        &folder,
+    ];
+    let balancer = Balancer::start(&[a, b], &flags);
+    load(&balancer, 40);
+    let order = "{\"strategy\":\"random\",\"event_log\":\"b01-a2.jsonl\"}";
+    assert_eq!(balancer.admin("POST", "/api/reset", order).0, 200);
+    load(&balancer, 40);
+    let judged = |more: &[&str]| {
+        let mut replay = program();
+        replay.arg("replay").args([&predicted, &plain]).args(more);
+        let done = replay.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    assert_eq!(
+        balancer.admin("POST", "/api/reset", "").0,
+        200,
+        "it ends the second log"
+    );
+    let (code, said, complaint) = judged(&[]);
+    assert_eq!(code, Some(2), "{complaint}");
+    assert!(
+        said.contains("b01-a2.jsonl: ") && said.contains(" picks equal"),
+        "{said}"
+    );
+    assert!(complaint.contains("b01-a1.jsonl"), "{complaint}");
+    assert!(
+        complaint.contains(&format!("--model {folder}")),
+        "{complaint}"
+    );
+    let (code, said, complaint) = judged(&["--model", &folder]);
+    assert_eq!((code, &*complaint), (Some(0), ""));
+    assert_eq!(said.matches(" picks equal").count(), 2, "{said}");
+}
+
+#[test]
 fn a_reset_begins_another_file_and_each_replays_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("first.jsonl");
