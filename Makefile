@@ -18,15 +18,17 @@ build: ## static release binaries, used by processes and images alike
 env: $(VENV)/.ready ## the Python environment of the analysis
 
 $(VENV)/.ready: analysis/requirements.txt analysis/pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --no-deps --editable analysis
-	touch $@
+	@echo 'making the Python environment $(VENV): some 400 MB of packages, a minute or two'
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --no-deps --editable analysis
+	@touch $@
 
 training-env: $(VENV)/.training ## what training models needs beyond env
 
 $(VENV)/.training: $(VENV)/.ready analysis/plumbline_analysis/training/requirements.txt
-	$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --requirement analysis/plumbline_analysis/training/requirements.txt
-	touch $@
+	@echo 'adding what training needs to $(VENV): a minute or two'
+	@$(VENV)/bin/pip install --quiet --requirement analysis/requirements.txt --requirement analysis/plumbline_analysis/training/requirements.txt
+	@touch $@
 
 test: build training-env ## every test: Rust, Python, notebooks
 	cargo test --workspace --locked --no-fail-fast

@@ -31,6 +31,7 @@ from .intervals import (
 )
 from .load import AA_PREFIX, Results
 from .summarize import Arm, summarize
+from .validity import faults, reasons
 
 COMPARED = ("mean_ms", "p50_ms", "p95_ms", "p99_ms")
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
@@ -58,10 +59,6 @@ class Difference:
         return self.ratio.percent
 
 
-INVALIDATING = ("never_sent", "generator_saturated")
-"""Marks of a run that make the whole result not valid."""
-
-
 @dataclass(frozen=True)
 class Comparison:
     """All strategies against the baseline."""
@@ -75,14 +72,22 @@ class Comparison:
     blocks: int
     blocks_needed: int
     claims: bool = True
-    """False for a smoke test, which shows that everything works, and for a result not valid."""
+    """False for a smoke test, which shows that everything works, and for a result not valid: then
+    there is no rank and no difference either."""
     not_valid: tuple[str, ...] = ()
     """Why the result is not valid, by run."""
+    reasons: tuple[str, ...] = ()
+    """The same, one line a reason."""
 
     def failing(self, arm: Arm) -> bool:
         """True when so many of its requests failed that its latencies are compared with nothing."""
         best = least([other.failures for other in self.arms])
         return arm.failures.too_many_beside(best)
+
+    def interval(self, arm: Arm, metric: str) -> Interval:
+        """An arm's mean over blocks; with bounds only where something may be claimed."""
+        value = arm.interval(metric)
+        return value if self.claims else Interval(value.point, math.nan, math.nan)
 
     def mean(self, label: str) -> Difference | None:
         """The difference in mean latency, None where there is none to be had."""
@@ -111,7 +116,10 @@ class Comparison:
         return "faster" if size < 0 else "slower"
 
     def ranking(self) -> list[Arm]:
-        """Arms that may be ranked (no A/A, none flagged or failing), the fastest mean first."""
+        """Arms that may be ranked (no A/A, none flagged or failing), the fastest mean first; none
+        when nothing is claimed."""
+        if not self.claims:
+            return []
         fit = [a for a in self.arms if not a.aa and not a.flagged and not self.failing(a)]
         fit = [a for a in fit if not math.isnan(a.interval("mean_ms").point)]
         return sorted(fit, key=lambda arm: arm.interval("mean_ms").point)
@@ -128,28 +136,26 @@ def compare(
     base = by_label.get(baseline)
     others = [arm for arm in arms if not arm.aa and arm.label != baseline]
     differences: dict[tuple[str, str], Difference] = {}
-    for metric in COMPARED:
+    not_valid = faults(results.manifest)
+    claims = results.manifest.get("preset") != "smoke" and not not_valid
+    for metric in COMPARED if claims else ():
         fit = [arm for arm in others if base is not None and arm.label in by_label]
         found = [_difference(arm, base, metric) for arm in fit]
         found = [d for d in found if d is not None]
         for difference, adjusted in zip(found, holm([d.p for d in found]), strict=True):
             differences[difference.label, metric] = _with_holm(difference, adjusted)
-    floor = _noise_floor(by_label)
+    floor = _noise_floor(by_label) if claims else None
     blocks = len({run.block for arm in arms for run in arm.runs})
-    not_valid = faults(results.manifest)
-    claims = results.manifest.get("preset") != "smoke" and not not_valid
     return Comparison(
-        baseline, arms, differences, floor, blocks, blocks_needed(len(others)), claims, not_valid
-    )
-
-
-def faults(manifest: dict) -> tuple[str, ...]:
-    """Why a result is not valid, as ``run: reason``; empty for a valid one."""
-    return tuple(
-        f"{arm['run_id']}: {why}"
-        for arm in manifest.get("arms", [])
-        for why in [f for f in arm.get("flags", []) if f in INVALIDATING]
-        + list(arm.get("mismatches", []))
+        baseline,
+        arms,
+        differences,
+        floor,
+        blocks,
+        blocks_needed(len(others)),
+        claims,
+        not_valid,
+        reasons(results.manifest),
     )
 
 
@@ -229,6 +235,7 @@ class FolderDifference:
 def compare_folders(a: Results, b: Results) -> tuple[list[FolderDifference], list[str]]:
     """Strategies in both folders, and the reasons why the two may not be comparable.
 
+    Between two folders of which one is not valid there is no ratio, only the means of each.
     The folders were recorded at different times, so the runs are not paired: a machine that
     drifted between them looks like a difference. The ratio to each folder's own baseline is the
     safer number.
@@ -236,10 +243,15 @@ def compare_folders(a: Results, b: Results) -> tuple[list[FolderDifference], lis
     arms_a = {arm.label: arm for arm in summarize(a) if not arm.aa}
     arms_b = {arm.label: arm for arm in summarize(b) if not arm.aa}
     base = a.baseline if a.baseline == b.baseline else None
+    invalid = [
+        f"the {which} is not valid: {line}"
+        for which, results in (("first", a), ("second", b))
+        for line in reasons(results.manifest)
+    ]
     found = []
     for label in [x for x in arms_a if x in arms_b]:
         one, two = arms_a[label], arms_b[label]
-        unlike = _unlike(one.failures, two.failures)
+        unlike = bool(invalid) or _unlike(one.failures, two.failures)
         ratio = UNKNOWN if unlike else welch(_logs(one), _logs(two)).exp()
         to_base = None
         if base and label != base:
@@ -259,7 +271,7 @@ def compare_folders(a: Results, b: Results) -> tuple[list[FolderDifference], lis
                 two.failures,
             )
         )
-    return found, differing_conditions(a.manifest, b.manifest)
+    return found, invalid + differing_conditions(a.manifest, b.manifest)
 
 
 def _unlike(a: Failures, b: Failures) -> bool:

@@ -20,7 +20,7 @@ from .intervals import Interval
 from .load import Results
 from .style import BAND, GRID, INK, MUTED, strategy_colors, worker_colors
 from .summarize import Arm, lateness_bound_ms
-from .verdict import bounds, signed_number
+from .verdict import bounds, counted, signed_number
 
 WIDTH_IN = 9.6
 ROW_IN = 0.44
@@ -63,7 +63,7 @@ def task_sizes(results: Results) -> Figure:
         textcoords="offset points",
         va="center",
     )
-    ax.set_xlabel(f"task size, million instructions (ticks: the {len(apis)} APIs)")
+    ax.set_xlabel(f"task size, million instructions (ticks: {counted(len(apis), 'API')})")
     ax.set_ylabel("% of requests")
     ax.yaxis.set_major_locator(plt.MaxNLocator(4, steps=[1, 2, 5, 10]))
     ax.set_yticks([tick for tick in ax.get_yticks() if tick >= 0 and tick <= top * 1.1])
@@ -86,7 +86,7 @@ def metric_bars(comparison: Comparison, metric: str, unit: str, digits: int) -> 
         if arm.flagged or not len(points):
             _row_note(ax, place, "unstable: no mean" if arm.flagged else "no good answer: no mean")
             continue
-        value = arm.interval(metric)
+        value = comparison.interval(arm, metric)
         hollow = {"color": "none", "edgecolor": colors[arm.label], "linewidth": 1.2, "hatch": None}
         solid = {"color": colors[arm.label], "alpha": 0.85}
         ax.barh(place, value.point, height=0.62, **(hollow if arm.aa else solid))
@@ -251,6 +251,10 @@ def paired_differences(comparison: Comparison) -> Figure:
     if not math.isnan(comparison.floor_log):
         reach = [(math.exp(s * comparison.floor_log) - 1) * 100 for s in (-1, 1)]
         ax.axvspan(*reach, color=BAND, linewidth=0)
+    if not rows:
+        ax.set_axis_off()
+        ax.text(0, 0.5, "Nothing is compared here; the verdict says why.", color=MUTED, va="center")
+        return figure
     ax.axvline(0, color=INK, linewidth=1)
     dots = []
     for place, difference in enumerate(rows):

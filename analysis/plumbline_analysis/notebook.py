@@ -16,7 +16,7 @@ from .intervals import Interval
 from .load import Results, is_aa
 from .paper import is_workload, match
 from .style import SETTINGS
-from .verdict import verdict
+from .verdict import counted, verdict
 
 EVEN = 0.001
 """Coefficient of variation of gaps up to which they are called constant."""
@@ -28,7 +28,7 @@ def begin(results: Results) -> None:
     manifest = results.manifest
     burn = manifest["burn"]
     print(
-        f"{manifest['name']}: {len(results.rows):,} rows, {len(set(results.rows['run_id']))} runs"
+        f"{manifest['name']}: {counted(len(results.rows), 'row')}, {counted(len(set(results.rows['run_id'])), 'run')}"
     )
     if "synthetic" in manifest.get("flags", []):
         print("synthetic: computed rows, nothing was measured")
@@ -58,7 +58,7 @@ def say_workload(results: Results) -> None:
     known = "the paper's workload" if is_workload(results) else "not the paper's workload"
     print(f"{results.manifest['workload']['name']}, {known}:")
     print(
-        f"{sizes.ngroups} APIs, {run['task_size_mi'].min():g} to {run['task_size_mi'].max():g} MI; "
+        f"{counted(sizes.ngroups, 'API')}, {run['task_size_mi'].min():g} to {run['task_size_mi'].max():g} MI; "
         + ("each has one size" if fixed else "sizes vary from request to request")
     )
     if len(gaps_ms):
@@ -112,12 +112,14 @@ def results_table(comparison: Comparison) -> pd.DataFrame:
             {
                 "rank": str(ranking.index(arm) + 1) if arm in ranking else "",
                 "strategy": arm_name(arm),
-                "mean, ms": plus_minus(arm.interval("mean_ms"), 2),
-                "p50": plus_minus(arm.interval("p50_ms"), 1),
-                "p95": plus_minus(arm.interval("p95_ms"), 1),
-                "p99": plus_minus(arm.interval("p99_ms"), 1),
-                "ΣMI/Σlatency, MI/ms": plus_minus(arm.interval("throughput_mi_per_ms"), 3),
-                "completed/s": plus_minus(arm.interval("completed_rps"), 1),
+                "mean, ms": plus_minus(comparison.interval(arm, "mean_ms"), 2),
+                "p50": plus_minus(comparison.interval(arm, "p50_ms"), 1),
+                "p95": plus_minus(comparison.interval(arm, "p95_ms"), 1),
+                "p99": plus_minus(comparison.interval(arm, "p99_ms"), 1),
+                "ΣMI/Σlatency, MI/ms": plus_minus(
+                    comparison.interval(arm, "throughput_mi_per_ms"), 3
+                ),
+                "completed/s": plus_minus(comparison.interval(arm, "completed_rps"), 1),
                 "shares, %": " · ".join(f"{s * 100:.1f}" for s in arm.shares().values()),
                 "not ok": arm.rows - arm.outcome_total("ok"),
                 "stability": ", ".join(sorted({run.verdict.word for run in arm.runs})),
@@ -156,9 +158,9 @@ def paper_table(results: Results, comparison: Comparison) -> pd.DataFrame:
                 "the paper": line.name,
                 "here": arm.label,
                 "its mean, ms": line.mean_ms,
-                "our mean, ms": plus_minus(arm.interval("mean_ms"), 2),
+                "our mean, ms": plus_minus(comparison.interval(arm, "mean_ms"), 2),
                 "its MI/ms": line.throughput_mi_per_ms,
-                "our MI/ms": plus_minus(arm.interval("throughput_mi_per_ms"), 2),
+                "our MI/ms": plus_minus(comparison.interval(arm, "throughput_mi_per_ms"), 2),
                 "its mean over RR's": f"{line.mean_ms / rr[1].mean_ms:.3f}" if rr else "-",
                 "our mean over RR's": ours,
             }

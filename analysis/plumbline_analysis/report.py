@@ -21,7 +21,7 @@ from .load import Results, load
 from .problem import Problem
 from .style import strategy_colors, styled, worker_colors
 from .svg import inline
-from .verdict import bounds, noise_floor, verdict
+from .verdict import bounds, counted, failure_counts, noise_floor, verdict
 
 NUMBERS = "The numbers stand in the table Results and in rows.csv."
 SHOWN_VERSIONS = ("numpy", "pandas", "scipy", "matplotlib")
@@ -78,6 +78,9 @@ def render(results: Results) -> str:
         figures=_figures(results, comparison) if len(results.rows) else [],
         papers=papers,
         floor=noise_floor(comparison),
+        comparison=comparison,
+        claims=comparison.claims,
+        not_valid=bool(comparison.not_valid),
         disagreements=_disagreements(comparison),
         cores=_cores(results),
         paper=beside,
@@ -117,7 +120,7 @@ def _stamps(results: Results, comparison: Comparison) -> list[tuple[str, str]]:
 
 def _notices(results: Results, comparison: Comparison) -> list[str]:
     manifest = results.manifest
-    notices = [f"Not valid: {fault}." for fault in comparison.not_valid]
+    notices = []
     planned = manifest["arms"]
     done = sum(arm["state"] == "done" for arm in planned)
     if not manifest["complete"]:
@@ -126,7 +129,7 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
         )
         notices.append(
             f"The bench is incomplete ({why}): {done} of {len(planned)} runs are here. "
-            "`testbed bench --resume` goes on from there."
+            "Go on with: testbed bench --resume and this folder."
         )
     if results.left_out:
         notices.append(f"Left out, because they did not finish: {', '.join(results.left_out)}.")
@@ -142,17 +145,20 @@ def _notices(results: Results, comparison: Comparison) -> list[str]:
             f"The generator was late in {sum(late.values())} of {runs} runs ({shown}): p99 after "
             "the warm-up above max(1 ms, a tenth of the mean gap), or a request that could not be sent. Read small differences with care."
         )
-    bad = {arm.label: arm.rows - arm.outcome_total("ok") for arm in comparison.arms}
-    bad = {label: count for label, count in bad.items() if count}
+    # Arms that failed too often stand in the verdict.
+    bad = [arm for arm in comparison.arms if arm.failures.failed and not comparison.failing(arm)]
     if bad:
-        shown = ", ".join(f"{label} {count}" for label, count in bad.items())
+        shown = "; ".join(f"{arm.label} {failure_counts(arm)}" for arm in bad)
         notices.append(
             f"Requests without a good answer: {shown}. They count beside latency, never in it."
         )
-    burned_late = [a["label"] for a in planned if "late_burns" in a.get("flags", [])]
+    burned_late = [arm for arm in planned if "late_burns" in arm.get("flags", [])]
     if burned_late:
+        worst = max(arm.get("late_burn_share") or 0 for arm in burned_late)
         notices.append(
-            f"Burns ended late in more than 1 % of the answers of {', '.join(dict.fromkeys(burned_late))}."
+            f"Workers burned late in {len(burned_late)} of {done} runs: more than 1 % of the answers (at "
+            f"worst {worst * 100:.1f} %) waited for their instructions beyond the nominal time, so the host "
+            "was short of cores and these latencies hold some of its own."
         )
     return notices
 
@@ -180,7 +186,7 @@ def _lines(comparison: Comparison) -> list[dict]:
                 "arm": arm,
                 "name": figures.arm_name(arm),
                 "color": colors[arm.label],
-                "rank": ranked.index(arm) + 1 if arm in ranked else "",
+                "rank": ranked.index(arm) + 1 if arm in ranked and len(ranked) > 1 else "",
                 "baseline": arm.label == comparison.baseline,
                 "difference": difference,
                 "bootstrap": difference.bootstrap.percent
@@ -228,6 +234,8 @@ def _cores(results: Results) -> str:
 
 def _figures(results: Results, comparison: Comparison) -> list[dict]:
     first_block = int(results.rows["block"].min())
+    has_bounds = comparison.claims and comparison.blocks > 1
+    whisker = "Dark line: 95 % interval of the mean over blocks. " if has_bounds else ""
     plan = [
         ("differences", "Difference to the baseline, block by block", "",
          lambda: figures.paired_differences(comparison),
@@ -237,11 +245,12 @@ def _figures(results: Results, comparison: Comparison) -> list[dict]:
          lambda: figures.task_sizes(results), f"The requests of a run of block {first_block}, the same for every strategy; ticks are the APIs."),
         ("latency", "Mean latency", "Figure 2",
          lambda: figures.metric_bars(comparison, "mean_ms", "mean latency, ms", 1),
-         "Circles: blocks; one far outside the others is named. Dark line: 95 % interval of the mean over blocks. "
+         f"Circles: blocks; one far outside the others is named. {whisker}"
          "Latency counts from the time a request was due."),
         ("throughput", "Throughput as work over latency", "Figure 3",
          lambda: figures.metric_bars(comparison, "throughput_mi_per_ms", "sum(MI) / sum(latency), MI/ms", 2),
-         "Mean size over mean latency: it says what the figure above says, upside down. Completed requests per second are in the table."),
+         "The paper's measure: in one run, mean size over mean latency of the answered requests. It is no rate at which work was done; "
+         "completed requests per second, in the table, are."),
         ("picks", "Which worker was chosen, over time", "Figure 4",
          lambda: figures.picks_over_time(results, first_block),
          f"Block {first_block}, warm-up included. Left: share of each worker per slice of time. Right: every request of one second; "
@@ -281,8 +290,8 @@ def _paper(results: Results, comparison: Comparison) -> list[dict]:
                 "paper_ms": line.mean_ms,
                 "paper_mi": line.throughput_mi_per_ms,
                 "paper_ratio": line.mean_ms / rr_ms,
-                "mean": arm.interval("mean_ms"),
-                "throughput": arm.interval("throughput_mi_per_ms"),
+                "mean": comparison.interval(arm, "mean_ms"),
+                "throughput": comparison.interval(arm, "throughput_mi_per_ms"),
                 "ratio": difference.ratio if difference else None,
                 "is_rr": line.name == "RR",
             }
@@ -319,7 +328,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("Seed", str(m["seed"])),
         (
             "Workload",
-            f"{work['name']}: {work['requests']:,} requests a run over {work['apis']} APIs, mean {work['mean_mi']:.1f} MI, "
+            f"{work['name']}: {counted(work['requests'], 'request')} a run over {counted(work['apis'], 'API')}, mean {work['mean_mi']:.1f} MI, "
             f"{work['rate_rps']:.4g} requests/s, SHA-256 {work['sha256'][:16] or '–'}",
         ),
         ("Offered load", f"{burn['load']:.3f} of all cores"),

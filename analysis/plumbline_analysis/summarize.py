@@ -2,14 +2,16 @@
 
 Latency counts from the time a request was due, over ok rows only; the shares of the other
 outcomes stand beside it. Percentiles are those of the sorted latencies, linearly interpolated
-(``numpy.quantile``'s default). Throughput is sum(MI)/sum(latency), the paper's measure, in MI/ms;
-completed requests per second is beside it because the paper's text calls the same number that.
+(``numpy.quantile``'s default). Throughput is sum(MI)/sum(latency), the paper's measure, in MI/ms:
+the work of a request for each ms it took, no rate at which work was done. That rate is completed
+requests per second; it stands beside because the paper's text calls the first number so.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -56,6 +58,9 @@ class Run:
     verdict: Verdict
     held_back: int = 0
     """Rows after the warm-up that were not sent because the run was stopped."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Rows after the warm-up that were not answered well, by the column ``error``; those held back
+    are left out."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,11 @@ class Arm:
         """Requests after the warm-up that were not answered well, over all runs."""
         tried = self.rows - sum(run.held_back for run in self.runs)
         return Failures(tried - self.outcome_total("ok"), tried)
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Why requests failed, over all runs, by the column ``error``."""
+        return sum((run.reasons for run in self.runs), Counter())
 
     @property
     def rows(self) -> int:
@@ -162,6 +172,7 @@ def summarize_run(
         or bool(((rows["outcome"] == "never_sent") & ~rows["error"].isin(HELD_BACK)).any()),
         verdict=judge(rows, mips_per_core),
         held_back=int(measured["error"].isin(HELD_BACK).sum()),
+        reasons=_reasons(measured),
     )
 
 
@@ -179,6 +190,11 @@ def _completed_rps(measured: pd.DataFrame, ok: pd.DataFrame) -> float:
         return 0.0
     span_ns = ok["done_ns"].max() - measured["intended_ns"].min()
     return float(len(ok) / span_ns * 1e9) if span_ns > 0 else math.nan
+
+
+def _reasons(measured: pd.DataFrame) -> Counter[str]:
+    bad = measured[(measured["outcome"] != "ok") & ~measured["error"].isin(HELD_BACK)]
+    return Counter(str(reason) for reason in bad["error"])
 
 
 def _shares(measured: pd.DataFrame, workers: list[str]) -> dict[str, float]:

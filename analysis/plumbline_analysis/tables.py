@@ -28,6 +28,8 @@ def as_json(results: Results, comparison: Comparison) -> dict:
             "sure": said.sure,
             "further": said.further,
         },
+        "not_valid": list(comparison.not_valid),
+        "not_valid_reasons": list(comparison.reasons),
         "noise_floor": _difference(comparison.floor) if comparison.floor else None,
         "strategies": [_arm(arm, comparison) for arm in comparison.arms],
         "runs": [run_json(run) for arm in comparison.arms for run in arm.runs],
@@ -45,6 +47,7 @@ def run_json(run: Run) -> dict:
         "rows": run.rows,
         "warmup_rows": run.warmup_rows,
         **run.outcomes,
+        "reasons": dict(run.reasons),
         **(dict.fromkeys(METRICS) if run.verdict.flagged else numbers),
         "shares": run.shares,
         "lateness_p50_ms": _number(run.lateness_p50_ms),
@@ -85,6 +88,9 @@ def as_text(results: Results, comparison: Comparison) -> str:
     said = verdict(results, comparison)
     stamp = "emulated: " if results.manifest.get("burn", {}).get("emulated") else ""
     tail = [f"{stamp}{said.headline}.", said.sure, *said.further]
+    if comparison.not_valid:
+        # Reasons come before figures that must not be read as a ranking.
+        return "\n".join([*[text for text in tail if text], "", table])
     if not results.manifest:
         tail.append(
             "Rows without a manifest: whether they are whole, and on what they were recorded, is not known."
@@ -109,6 +115,8 @@ def _cells(arm: Arm, comparison: Comparison, ranking: list[Arm], workers: list[s
     difference = comparison.floor if arm.aa else comparison.mean(arm.label)
     if comparison.failing(arm):
         change = "failed: not ranked"
+    elif not comparison.claims:
+        change = "-"
     elif arm.label == comparison.baseline:
         change = "baseline"
     elif difference is None:
@@ -116,7 +124,7 @@ def _cells(arm: Arm, comparison: Comparison, ranking: list[Arm], workers: list[s
     else:
         p = difference.percent
         change = f"{p.point:+.1f} %" + (f" ({p.low:+.1f} .. {p.high:+.1f})" if p.known else "")
-    mean = arm.interval("mean_ms")
+    mean = comparison.interval(arm, "mean_ms")
     text = f"{mean.point:.2f}" + (f" ± {mean.half_width:.2f}" if mean.known else "")
     plain = [f"{arm.interval(m).point:.{d}f}" for m, d in (("p50_ms", 1), ("p95_ms", 1), ("p99_ms", 1), ("throughput_mi_per_ms", 2), ("completed_rps", 1))]  # fmt: skip
     return [rank, arm.label, text, change, *plain, shown, bad]

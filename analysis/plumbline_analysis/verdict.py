@@ -12,6 +12,9 @@ from .load import Results
 UNINFORMATIVE_PERCENT = 999
 """Two noisy blocks give bounds of any size; digits beyond this only push tables apart."""
 
+NAMED_REASONS = 5
+"""Reasons of failures that are named; the rest is counted."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -39,11 +42,11 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:
         and any(r.verdict.word == "inconclusive" for r in arm.runs)
     ]
     failing = [arm for arm in comparison.arms if comparison.failing(arm)]
-    further += [
-        f"{arm.label} failed {failed_percent(arm)} of its requests, which no latency shows: it is not "
-        "ranked and nothing is claimed about it."
-        for arm in failing
-    ]
+    if failing:
+        shown = "; ".join(f"{arm.label} {failure_counts(arm)}" for arm in failing)
+        further.append(f"Failed too often to be compared, which no latency shows: {shown}.")
+    if not comparison.claims:
+        return _nothing_claimed(comparison, further)
     said = _headline(results, comparison, further)
     if not failing:
         return said
@@ -52,7 +55,21 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:
     return Verdict(headline, said.sure, said.further, said.claim)
 
 
-def _headline(results: Results, comparison: Comparison, further: list[str]) -> Verdict:  # noqa: PLR0911 (one return a case)
+def _nothing_claimed(comparison: Comparison, further: list[str]) -> Verdict:
+    """No rank and no difference: each strategy's figures stand by themselves."""
+    if comparison.not_valid:
+        headline = "Not valid: nothing is ranked, compared or claimed"
+        advice = (
+            "Each strategy's figures stand by themselves. Run it again when the machine is quiet, or with "
+            "a lower --burn-fraction."
+        )
+        lines = [f"{text}." for text in comparison.reasons]
+        return Verdict(headline, lines[0], [*lines[1:], advice, *further], False)
+    ran = [arm for arm in comparison.arms if not arm.aa]
+    return Verdict(f"Smoke test: {len(ran)} strategies ran, nothing is claimed", "", further, False)
+
+
+def _headline(results: Results, comparison: Comparison, further: list[str]) -> Verdict:
     ranking = comparison.ranking()
     if not ranking:
         return Verdict("No strategy can be ranked", "", further, False)
@@ -60,19 +77,14 @@ def _headline(results: Results, comparison: Comparison, further: list[str]) -> V
     if len(ranking) == 1:
         mean = first.interval("mean_ms")
         headline = f"{first.label}: mean latency {mean.point:.1f} ms"
-        return Verdict(headline, "Nothing to compare it with.", further, False)
+        return Verdict(
+            headline, f"Nothing to compare it with. {noise_floor(comparison)}", further, False
+        )
     base_fit = any(arm.label == comparison.baseline for arm in ranking)
     if not base_fit:
         headline = f"{first.label} had the lowest mean latency, but the baseline {comparison.baseline} has none to compare with"
         why = "No claim: the baseline was unstable or failed too often."
         return Verdict(headline, why, further, False)
-    if comparison.not_valid:
-        headline = "Not valid: nothing is claimed, run it again when the machine is quiet"
-        why = f"{len(comparison.not_valid)} faults, the first: {comparison.not_valid[0]}."
-        return Verdict(headline, why, further, False)
-    if not comparison.claims:
-        headline = f"Smoke test: {len(ranking)} strategies ran to the end, nothing is claimed"
-        return Verdict(headline, noise_floor(comparison), further, False)
     tied, _ = leaders(results, comparison)
     if first.label == comparison.baseline:
         return _baseline_first(comparison, ranking, further)
@@ -106,6 +118,19 @@ def _baseline_first(comparison: Comparison, ranking, further: list[str]) -> Verd
 def failed_percent(arm) -> str:
     """Share of an arm's requests that were not answered well."""
     return f"{arm.failures.share * 100:.2f} %"
+
+
+def failure_counts(arm) -> str:
+    """``15 of 960 (12 timeout, 3 error:connect_refused)``."""
+    return f"{arm.failures.failed:,} of {arm.failures.rows:,} ({failure_reasons(arm)})"
+
+
+def failure_reasons(arm) -> str:
+    """``12 timeout, 3 error:connect_refused``: how often each reason stands in the rows."""
+    counts = sorted(arm.reasons.items(), key=lambda entry: (-entry[1], entry[0]))
+    shown = [f"{count} {reason}" for reason, count in counts[:NAMED_REASONS]]
+    others = sum(count for _, count in counts[NAMED_REASONS:])
+    return ", ".join(shown + ([f"{others} of other reasons"] if others else []))
 
 
 def how_sure(d: Difference, comparison: Comparison) -> str:
@@ -167,6 +192,11 @@ def change(percent: Interval) -> str:
 def bounds(percent: Interval) -> str:
     """``−5.5 to −3.7 %``."""
     return f"{signed_number(percent.low)} to {signed_number(percent.high)} %"
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 API``, ``20 APIs``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def signed_number(percent: float) -> str:

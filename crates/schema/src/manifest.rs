@@ -232,8 +232,15 @@ pub struct Arm {
     pub mismatches: Vec<String>,
 }
 
+/// Mark of an arm some of whose requests could not be sent.
+pub const NEVER_SENT: &str = "never_sent";
+
+/// Mark of an arm whose requests left later than the next one was due (99th percentile above the mean
+/// gap): the client, not the workload, set the pace.
+pub const GENERATOR_SATURATED: &str = "generator_saturated";
+
 /// Marks of an arm that make a result not valid: nothing is claimed from it.
-pub const INVALIDATING: [&str; 2] = ["never_sent", "generator_saturated"];
+pub const INVALIDATING: [&str; 2] = [NEVER_SENT, GENERATOR_SATURATED];
 
 impl Arm {
     /// Why this arm makes the result not valid, as `run: reason`.

@@ -98,7 +98,7 @@ impl Bench {
                 self.say_how_to_go_on();
                 return Ok(code);
             }
-            Ended::Complete => self.judge(&summary),
+            Ended::Complete => self.judge(&summary, arguments),
         };
         self.folder.drop_parts()?;
         if arguments.json {
@@ -213,10 +213,15 @@ impl Bench {
         Ok(summary)
     }
 
-    /// 0, or 3 when the result is not valid or a threshold is not met; says why.
-    fn judge(&self, summary: &Summary) -> u8 {
-        let arms = self.manifest.arms.iter();
-        let mut reasons: Vec<String> = arms.flat_map(|a| a.faults()).collect();
+    /// 0, or 3 when the result is not valid or a threshold is not met; says why what the table
+    /// will not.
+    fn judge(&self, summary: &Summary, arguments: &BenchArgs) -> u8 {
+        if arguments.json {
+            for reason in &summary.not_valid_reasons {
+                console::tell!("not valid: {reason}");
+            }
+        }
+        let mut reasons = Vec::new();
         for threshold in &self.thresholds {
             match threshold.holds(&|reference| summary.value(reference)) {
                 Some(true) => reasons.push(format!("--fail-if holds: {}", threshold.text())),
@@ -228,9 +233,13 @@ impl Bench {
             }
         }
         for reason in &reasons {
-            console::tell!("not valid: {reason}");
+            console::tell!("{reason}");
         }
-        if reasons.is_empty() { 0 } else { NOT_VALID }
+        if reasons.is_empty() && summary.not_valid.is_empty() {
+            0
+        } else {
+            NOT_VALID
+        }
     }
 
     fn make_report(&self, arguments: &BenchArgs) {

@@ -134,7 +134,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
     pub(crate) burn_fraction: BurnFraction,
     /// Speed a worker's core is held at, millions of instructions per second
-    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = mips, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = crate::plan::burn::MIPS_PER_CORE, value_name = "M", value_parser = mips, allow_negative_numbers = true)]
     pub(crate) mips_per_core: f64,
     /// No report.html
     #[arg(long)]

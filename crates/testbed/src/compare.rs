@@ -2,8 +2,8 @@
 //!
 //! Two folders come from two times, so their runs are not paired: Welch's t on log means. What the
 //! machine as a whole did meanwhile is taken out by the ratio to each folder's own baseline. A strategy
-//! whose requests failed too often on one side (`figures::failures`) has shares of failures and no ratio. When
-//! not to use: to rank strategies; that is what one bench is for.
+//! whose requests failed too often on one side (`figures::failures`) has shares of failures and no ratio,
+//! and there is none at all when one of the folders is not valid (`summary::reasons`). When not to use: to rank strategies; that is what one bench is for.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::figures::failures::Failures;
 use crate::figures::intervals::{Interval, mean, welch};
 use crate::figures::run::Run;
 use crate::folder::Folder;
-use crate::summary;
+use crate::summary::{self, reasons};
 
 /// One strategy in both folders. Means are those of the summary, over runs; the ratio is of geometric
 /// means, since its interval is made from logarithms.
@@ -52,13 +52,12 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
         console::say!("{}", serde_json::to_string_pretty(&value)?)?;
         return Ok(());
     }
-    console::say!(
-        "A {} ({})\nB {} ({})",
-        a.display(),
-        stamp(&manifest_a),
-        b.display(),
-        stamp(&manifest_b)
-    )?;
+    for (name, folder, manifest) in [("A", a, &manifest_a), ("B", b, &manifest_b)] {
+        console::say!("{name} {} ({})", folder.display(), stamp(manifest))?;
+        for reason in reasons::lines(manifest) {
+            console::say!("  {reason}")?;
+        }
+    }
     for line in &lines {
         let bounds = if line.ratio.has_bounds() {
             format!(" [{:.4}..{:.4}]", line.ratio.low, line.ratio.high)
@@ -92,13 +91,20 @@ pub(crate) fn run(a: &Path, b: &Path, json: bool) -> anyhow::Result<()> {
             )?;
             continue;
         }
+        let ratio = if line.ratio.point.is_finite() {
+            format!(", B/A {:.4}{bounds}{relative}", line.ratio.point)
+        } else {
+            String::new()
+        };
         console::say!(
-            "{}: mean {:.2} ms -> {:.2} ms, B/A {:.4}{bounds}{relative}{failed}",
+            "{}: mean {:.2} ms -> {:.2} ms{ratio}{failed}",
             line.label,
             line.mean_ms_a,
             line.mean_ms_b,
-            line.ratio.point
         )?;
+    }
+    if !(is_valid(&manifest_a) && is_valid(&manifest_b)) {
+        console::say!("no ratios: a result that is not valid is compared with nothing")?;
     }
     console::say!(
         "recorded at different times, so not paired: the machine may have changed meanwhile"
@@ -116,6 +122,11 @@ fn read(path: &Path) -> anyhow::Result<(Manifest, Vec<Run>)> {
     Ok((manifest, runs))
 }
 
+fn is_valid(manifest: &Manifest) -> bool {
+    let mut arms = manifest.arms.iter();
+    arms.all(|arm| arm.faults().next().is_none())
+}
+
 fn stamp(manifest: &Manifest) -> String {
     let burn = &manifest.burn;
     let burned = if burn.emulated { "emulated " } else { "" };
@@ -124,11 +135,11 @@ fn stamp(manifest: &Manifest) -> String {
     } else {
         ", INCOMPLETE"
     };
-    let is_valid = manifest
-        .arms
-        .iter()
-        .all(|arm| arm.faults().next().is_none());
-    let valid = if is_valid { "" } else { ", NOT VALID" };
+    let valid = if is_valid(manifest) {
+        ""
+    } else {
+        ", NOT VALID"
+    };
     format!(
         "{burned}f={}, {} back end{complete}{valid}",
         burn.fraction, manifest.backend.kind
@@ -155,16 +166,21 @@ fn lines(a: &Manifest, runs_a: &[Run], b: &Manifest, runs_b: &[Run]) -> Vec<Line
         log_means(&own, Metric::MeanMs)
     };
     let means = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|l| l.exp()).collect() };
+    let comparable = is_valid(a) && is_valid(b);
     let baseline = a
         .strategies
         .first()
-        .filter(|s| b.strategies.first() == Some(*s));
+        .filter(|s| comparable && b.strategies.first() == Some(*s));
     let base = baseline.map(|s| mean(&own(runs_b, s)) - mean(&own(runs_a, s)));
     let shared = a.strategies.iter().filter(|s| b.strategies.contains(s));
     shared
         .map(|label| {
             let (logs_a, logs_b) = (own(runs_a, label), own(runs_b, label));
-            let ratio = welch(&logs_a, &logs_b);
+            let ratio = if comparable {
+                welch(&logs_a, &logs_b)
+            } else {
+                Interval::UNKNOWN
+            };
             let [failures_a, failures_b] = failures(label);
             Line {
                 label: label.clone(),

@@ -9,11 +9,10 @@ use crate::bed::select::find_checkout;
 use crate::bed::{WORKER_CORES, WORKERS};
 use crate::host;
 use crate::images::IMAGE;
-use crate::plan::burn::{self, Situation, UNKNOWN_LOAD};
+use crate::plan::burn::{self, MIPS_PER_CORE, Situation};
+use crate::plan::preset::{Preset, load};
 use crate::programs::{Calibration, Programs};
 use crate::report;
-
-const MIPS_PER_CORE: f64 = 7450.0;
 
 /// How one check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -64,7 +63,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<u8> {
         ),
     ));
     if let Ok(programs) = &programs {
-        checks.extend(machine(programs.calibrate()));
+        checks.extend(machine(programs.calibrate())?);
         checks.push(Check::of(
             "strategies",
             Verdict::Bad,
@@ -97,14 +96,21 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<u8> {
     Ok(u8::from(bad))
 }
 
-fn machine(calibration: anyhow::Result<Calibration>) -> Vec<Check> {
+fn machine(calibration: anyhow::Result<Calibration>) -> anyhow::Result<Vec<Check>> {
     let calibration = match calibration {
         Ok(calibration) => calibration,
-        Err(error) => return vec![Check::new("machine", Verdict::Bad, format!("{error:#}"))],
+        Err(error) => {
+            return Ok(vec![Check::new(
+                "machine",
+                Verdict::Bad,
+                format!("{error:#}"),
+            )]);
+        }
     };
     let facts = host::facts(&calibration);
     let situation = Situation {
-        load: UNKNOWN_LOAD,
+        // What `testbed bench` without arguments would find.
+        load: load(&Preset::Quick.workload()?, WORKER_CORES * MIPS_PER_CORE),
         worker_cores: WORKER_CORES,
         mips_per_core: MIPS_PER_CORE,
         host_cores: facts.cores,
@@ -115,13 +121,13 @@ fn machine(calibration: anyhow::Result<Calibration>) -> Vec<Check> {
     let limits: u64 = WORKERS.iter().map(|(_, _, gb)| gb).sum();
     let burned = if burn.emulated {
         format!(
-            "emulated: burn fraction {} makes up for the missing cores ({})",
+            "emulated: a bench burns the fraction {} to make up for the missing cores ({})",
             burn.fraction, burn.reason
         )
     } else {
         "every instruction can really be executed".to_string()
     };
-    vec![
+    Ok(vec![
         Check::new(
             "machine",
             Verdict::Good,
@@ -146,7 +152,7 @@ fn machine(calibration: anyhow::Result<Calibration>) -> Vec<Check> {
                 "the workers' limits add up to {limits} GiB; they are limits, not reservations"
             ),
         ),
-    ]
+    ])
 }
 
 async fn engine(programs: Option<&Programs>) -> Vec<Check> {

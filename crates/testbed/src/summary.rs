@@ -10,6 +10,7 @@ use crate::figures::comparison::{Comparison, Metric};
 use crate::figures::run::Run;
 use crate::plan::threshold::Reference;
 
+pub(crate) mod reasons;
 mod table;
 
 /// Mark of an arm whose workers were late with more than a hundredth of their burns.
@@ -41,12 +42,14 @@ pub(crate) struct Summary {
     /// Unequal counts by run.
     mismatches: Vec<String>,
     /// Why the result is not valid, by run; empty for a valid one.
-    not_valid: Vec<String>,
+    pub(crate) not_valid: Vec<String>,
+    /// The same, one line a reason.
+    pub(crate) not_valid_reasons: Vec<String>,
     /// Absent when no run is marked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     late_burns: Option<LateBurns>,
     /// A smoke test shows that everything works and claims nothing, nor does a result that is not
-    /// valid.
+    /// valid: without claims there is no rank and no difference either.
     claims: bool,
     workers: Vec<String>,
     #[serde(flatten)]
@@ -88,10 +91,7 @@ impl Summary {
         let not_valid: Vec<String> = manifest.arms.iter().flat_map(|a| a.faults()).collect();
         let claims = manifest.preset != "smoke" && not_valid.is_empty();
         if !claims {
-            comparison
-                .strategies
-                .iter_mut()
-                .for_each(|s| s.claim = None);
+            comparison.withdraw();
         }
         Self {
             schema: SCHEMA,
@@ -122,6 +122,7 @@ impl Summary {
                 .flat_map(|a| a.mismatches.iter().map(|m| format!("{}: {m}", a.run_id)))
                 .collect(),
             not_valid,
+            not_valid_reasons: reasons::lines(manifest),
             late_burns: LateBurns::of(manifest, &runs),
             claims,
             workers: manifest

@@ -16,7 +16,7 @@ use crate::cli::UpArgs;
 use crate::control::{Addresses, Control};
 use crate::folder::Folder;
 use crate::models;
-use crate::plan::burn::{self, Situation, UNKNOWN_LOAD};
+use crate::plan::burn::{self, MIPS_PER_CORE, Situation, UNKNOWN_LOAD};
 use crate::plan::strategies::parse_list;
 use crate::programs::Programs;
 use crate::signals::Stop;
@@ -25,7 +25,6 @@ use crate::signals::Stop;
 const PROJECT: &str = "plumbline";
 /// Health checks run every five seconds; workers, then balancer.
 const READY_LIMIT: Duration = Duration::from_secs(60);
-const MIPS_PER_CORE: f64 = 7450.0;
 
 /// Starts everything; containers stay, processes run until a signal.
 pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
@@ -164,13 +163,16 @@ fn tell(addresses: &Addresses) -> std::io::Result<()> {
 pub(crate) async fn down() -> anyhow::Result<()> {
     let compose = Compose::find().context("nothing to stop without Compose")?;
     let checkout = find_checkout()?;
-    let mut projects = vec![PROJECT.to_string()];
-    if let Ok(engine) = Engine::connect().await {
-        let by_hand = engine.projects_of(&checkout).await?;
-        projects.extend(
-            by_hand
-                .into_iter()
-                .filter(|p| p != PROJECT && !p.starts_with(BENCH_PROJECTS)),
+    let engine = Engine::connect().await.context("nothing to stop")?;
+    let mut projects = engine.projects_of(&checkout).await?;
+    projects.retain(|p| p != PROJECT && !p.starts_with(BENCH_PROJECTS));
+    if engine.has_project(PROJECT).await? {
+        projects.push(PROJECT.to_string());
+    }
+    if projects.is_empty() {
+        console::tell!(
+            "nothing runs that `up` or Compose started from {}",
+            checkout.display()
         );
     }
     let files = [checkout.join("compose.yaml")];

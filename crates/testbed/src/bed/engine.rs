@@ -9,7 +9,8 @@ use anyhow::{Context as _, bail};
 use bollard::Docker;
 use bollard::models::ContainerInspectResponse;
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, LogsOptionsBuilder,
+    RemoveContainerOptionsBuilder,
 };
 use futures_util::StreamExt as _;
 
@@ -89,6 +90,19 @@ impl Engine {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    /// Whether a project has left anything: a container, whatever its state, or a network.
+    pub(crate) async fn has_project(&self, project: &str) -> anyhow::Result<bool> {
+        if !self.containers(project).await?.is_empty() {
+            return Ok(true);
+        }
+        let wanted = format!("{PROJECT_LABEL}={project}");
+        let filter = HashMap::from([("label", vec![wanted.as_str()])]);
+        let options = ListNetworksOptionsBuilder::default()
+            .filters(&filter)
+            .build();
+        Ok(!self.docker.list_networks(Some(options)).await?.is_empty())
     }
 
     /// Name and project of the running container that publishes a port on this host.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use schema::event::Event;
-use schema::manifest::{Arm, ArmState};
+use schema::manifest::{Arm, ArmState, GENERATOR_SATURATED, NEVER_SENT};
 use schema::row::Row;
 use schema::stats::Stats;
 
@@ -32,9 +32,6 @@ const LATE_BURN_SHARE: f64 = 0.01;
 /// Bytes of a row and of its lines in the event log, generously.
 const ROW_BYTES: u64 = 400;
 const EVENT_BYTES: u64 = 2000;
-
-const NEVER_SENT: &str = "never_sent";
-const LATER_THAN_THE_GAP: &str = "generator_saturated";
 
 impl Bench {
     /// Runs arm `i`; `None` when a signal ended it.
@@ -195,7 +192,7 @@ fn flags(run: &Run, rows: &[Row], stats: &[Stats], replayed: &ReplaySummary) -> 
     mark("unstable", run.verdict.word == Word::Unstable);
     mark("inconclusive", run.verdict.word == Word::Inconclusive);
     mark("generator_late", run.late);
-    mark(LATER_THAN_THE_GAP, run.lateness_p99_ms > run.mean_gap_ms);
+    mark(GENERATOR_SATURATED, run.lateness_p99_ms > run.mean_gap_ms);
     mark(NEVER_SENT, replayed.never_sent > 0);
     mark(
         LATE_BURNS,

@@ -112,6 +112,8 @@ pub(crate) struct Strategy {
     pub(crate) shares: BTreeMap<String, f64>,
     /// Rows after the warm-up by outcome, all runs.
     pub(crate) outcomes: BTreeMap<&'static str, usize>,
+    /// Rows after the warm-up that were not answered well, by the column `error`, all runs.
+    pub(crate) reasons: BTreeMap<String, usize>,
     /// Against the baseline, by metric; empty for the baseline and where one of the two is flagged or
     /// failing.
     pub(crate) against_baseline: BTreeMap<&'static str, Difference>,
@@ -173,6 +175,18 @@ impl Comparison {
     }
 }
 
+impl Comparison {
+    /// What is left for a result that claims nothing: the figures of each strategy by itself, without
+    /// rank, difference and claim.
+    pub(crate) fn withdraw(&mut self) {
+        for strategy in &mut self.strategies {
+            strategy.rank = None;
+            strategy.against_baseline.clear();
+            strategy.claim = None;
+        }
+    }
+}
+
 impl Strategy {
     /// Its latencies may stand beside those of others.
     fn comparable(&self) -> bool {
@@ -198,6 +212,10 @@ fn strategy(label: &str, runs: &[&Run], least_failures: Failures) -> Strategy {
     for (name, share) in runs.iter().flat_map(|r| &r.shares) {
         *shares.entry(name.clone()).or_default() += share / runs.len() as f64;
     }
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for (reason, count) in runs.iter().flat_map(|r| &r.reasons) {
+        *reasons.entry(reason.clone()).or_default() += count;
+    }
     let failures = Failures::of(runs);
     let total = |o: Outcome| runs.iter().map(|r| r.count(o)).sum();
     Strategy {
@@ -212,6 +230,7 @@ fn strategy(label: &str, runs: &[&Run], least_failures: Failures) -> Strategy {
         metrics: Metric::ALL.map(|m| (m.as_str(), interval(m))).into(),
         shares,
         outcomes: Outcome::ALL.map(|o| (o.as_str(), total(o))).into(),
+        reasons,
         against_baseline: BTreeMap::new(),
         claim: None,
     }

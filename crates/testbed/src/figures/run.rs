@@ -67,6 +67,8 @@ pub(crate) struct Run {
     pub(crate) warmup_rows: usize,
     /// Rows after the warm-up by outcome.
     pub(crate) outcomes: BTreeMap<&'static str, usize>,
+    /// Rows after the warm-up that were not answered well, by the column `error`.
+    pub(crate) reasons: BTreeMap<String, usize>,
     pub(crate) mean_ms: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
@@ -114,6 +116,7 @@ impl Run {
             rows: measured.len(),
             warmup_rows: rows.len() - measured.len(),
             outcomes: count_outcomes(&measured),
+            reasons: count_reasons(&measured),
             mean_ms: mean(&latency),
             p50_ms: quantile(&latency, 0.5),
             p95_ms: quantile(&latency, 0.95),
@@ -150,6 +153,14 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 fn count_outcomes(rows: &[&Row]) -> BTreeMap<&'static str, usize> {
     let count = |o: Outcome| rows.iter().filter(|r| Outcome::of(r) == o).count();
     Outcome::ALL.map(|o| (o.as_str(), count(o))).into()
+}
+
+fn count_reasons(rows: &[&Row]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for row in rows.iter().filter(|r| !r.error.is_empty()) {
+        *counts.entry(row.error.clone()).or_default() += 1;
+    }
+    counts
 }
 
 fn mean_gap_ms(rows: &[&Row]) -> f64 {

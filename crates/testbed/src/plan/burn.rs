@@ -7,6 +7,8 @@
 
 use schema::manifest::Burn;
 
+/// Speed at which a worker's core is pinned unless another is asked for, MIPS.
+pub(crate) const MIPS_PER_CORE: f64 = 7450.0;
 /// Load that is assumed when the workload's own is not known or not a steady one.
 pub(crate) const UNKNOWN_LOAD: f64 = 0.8;
 /// Share of what the host can do that the workers may take: beyond it the client sends late (measured:

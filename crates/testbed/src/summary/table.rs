@@ -1,5 +1,7 @@
 //! The printed table.
 
+use std::cmp::Reverse;
+
 use crate::bench::resume::SPEED_CHANGED;
 use crate::figures::comparison::{Claim, Metric, Strategy};
 use crate::figures::failures::MAX_FAILED_SHARE;
@@ -7,11 +9,12 @@ use crate::figures::intervals::Interval;
 use crate::figures::run::Outcome;
 
 use super::Summary;
+use super::reasons::first_few;
 
 /// Blocks below which a comparison cannot be significant, whatever the difference.
 const LEAST_BLOCKS: usize = 6;
-/// Runs with failures that a note names; the rest is counted.
-const NAMED_RUNS: usize = 3;
+/// Reasons of failures that a note names; the rest is counted.
+const NAMED_REASONS: usize = 5;
 
 /// Everything a bench prints about its result.
 pub(super) fn render(summary: &Summary) -> String {
@@ -24,6 +27,16 @@ pub(super) fn render(summary: &Summary) -> String {
             .map(|s| line(summary, s)),
     );
     let mut text = format!("{}\n\n", stamp(summary));
+    if !summary.not_valid_reasons.is_empty() {
+        text.push_str(
+            "NOT VALID: no rank, no difference, no claim; the figures of each strategy stand by \
+             themselves\n",
+        );
+        for reason in &summary.not_valid_reasons {
+            text.push_str(&format!("  {reason}\n"));
+        }
+        text.push('\n');
+    }
     text.push_str(&aligned(&rows));
     for note in notes(summary) {
         text.push_str(&format!("\n{note}"));
@@ -57,12 +70,14 @@ fn stamp(summary: &Summary) -> String {
 fn header(summary: &Summary) -> Vec<String> {
     let shares = format!("share {}", summary.workers.join("/"));
     let ratio = format!("mean / {}", summary.comparison.baseline);
-    [
-        "strategy", "mean ms", "95 %", "p50", "p95", "p99", "MI/ms", "req/s", &shares, &ratio,
-        "95 %", "Holm p", "",
-    ]
-    .map(String::from)
-    .into()
+    let mut cells = vec![
+        "strategy", "mean ms", "95 %", "p50", "p95", "p99", "MI/ms", "req/s", &shares,
+    ];
+    if summary.claims {
+        cells.extend([&*ratio, "95 %", "Holm p"]);
+    }
+    cells.push("");
+    cells.into_iter().map(String::from).collect()
 }
 
 fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
@@ -74,7 +89,11 @@ fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
         let metric = |m: Metric| strategy.metrics[m.as_str()];
         let mean = metric(Metric::MeanMs);
         cells.push(number(mean.point, 2));
-        cells.push(bounds(summary, &mean, 2));
+        cells.push(if summary.claims {
+            bounds(&mean, 2)
+        } else {
+            "-".into()
+        });
         for (m, digits) in [
             (Metric::P50Ms, 1),
             (Metric::P95Ms, 1),
@@ -94,31 +113,36 @@ fn line(summary: &Summary, strategy: &Strategy) -> Vec<String> {
             .collect::<Vec<_>>()
             .join("/"),
     );
-    cells.extend(comparison_cells(summary, strategy));
+    if summary.claims {
+        cells.extend(comparison_cells(strategy));
+    }
+    cells.push(remark(strategy));
     cells
 }
 
-fn comparison_cells(summary: &Summary, strategy: &Strategy) -> [String; 4] {
-    let verdict = match (strategy.aa, strategy.claim) {
-        _ if strategy.failing => return ["", "", "", &not_compared(strategy)].map(String::from),
+fn comparison_cells(strategy: &Strategy) -> [String; 3] {
+    match strategy.against_baseline.get(Metric::MeanMs.as_str()) {
+        Some(difference) => [
+            number(difference.ratio.point, 4),
+            bounds(&difference.ratio, 4),
+            number(difference.p_holm, 3),
+        ],
+        None => Default::default(),
+    }
+}
+
+fn remark(strategy: &Strategy) -> String {
+    if strategy.failing {
+        return format!("failed {:.2} %: not ranked", 100.0 * strategy.failed_share);
+    }
+    match (strategy.aa, strategy.claim) {
+        (true, _) if strategy.against_baseline.is_empty() => "A/A",
         (true, _) => "A/A: the noise floor",
         (false, Some(Claim::Faster)) => "faster",
         (false, Some(Claim::Slower)) => "slower",
         (false, None) => "",
-    };
-    let Some(difference) = strategy.against_baseline.get(Metric::MeanMs.as_str()) else {
-        return ["", "", "", verdict].map(String::from);
-    };
-    [
-        number(difference.ratio.point, 4),
-        bounds(summary, &difference.ratio, 4),
-        number(difference.p_holm, 3),
-        verdict.to_string(),
-    ]
-}
-
-fn not_compared(strategy: &Strategy) -> String {
-    format!("failed {:.2} %: not ranked", 100.0 * strategy.failed_share)
+    }
+    .into()
 }
 
 fn number(value: f64, digits: usize) -> String {
@@ -129,9 +153,8 @@ fn number(value: f64, digits: usize) -> String {
     }
 }
 
-/// No bounds in a smoke test: those of two blocks are wide beyond use.
-fn bounds(summary: &Summary, interval: &Interval, digits: usize) -> String {
-    if summary.claims && interval.has_bounds() {
+fn bounds(interval: &Interval, digits: usize) -> String {
+    if interval.has_bounds() {
         format!("{:.digits$}..{:.digits$}", interval.low, interval.high)
     } else {
         "-".into()
@@ -184,12 +207,12 @@ fn notes(summary: &Summary) -> Vec<String> {
             flagged.join(", ")
         ));
     }
-    if let Some(late) = lateness(summary) {
-        notes.push(late);
-    }
+    notes.extend(uncompared(summary));
+    notes.extend(why_no_interval(summary));
+    notes.extend(lateness(summary));
     if let Some(late) = &summary.late_burns {
         notes.push(format!(
-            "workers burned late in {} of {} runs (worst {:.1} % of the answers)",
+            "late_burns: workers burned late in {} of {} runs (worst {:.1} % of the answers waited for it)",
             late.runs,
             summary.runs.len(),
             100.0 * late.worst_share
@@ -204,16 +227,20 @@ fn notes(summary: &Summary) -> Vec<String> {
         ));
     }
     if !summary.not_valid.is_empty() {
-        notes.push(format!(
-            "NOT VALID, so nothing is claimed; run again when the machine is quiet: {}",
-            summary.not_valid.join("; ")
-        ));
+        notes.push(
+            "exit code 3: run it again when the machine is quiet, or with a lower --burn-fraction \
+             (what each mark means: crates/testbed/README.md)"
+                .into(),
+        );
     } else if !summary.claims {
         notes.push("a smoke test: it shows that everything works and claims nothing".into());
     } else if summary.comparison.blocks < summary.comparison.blocks_needed as usize {
         notes.push(format!(
-            "{} blocks; {} are needed before every comparison could be claimed",
-            summary.comparison.blocks,
+            "{}; {} are needed before every comparison could be claimed",
+            match summary.comparison.blocks {
+                1 => "1 block".to_string(),
+                blocks => format!("{blocks} blocks"),
+            },
             summary.comparison.blocks_needed.max(LEAST_BLOCKS as u32)
         ));
     }
@@ -223,31 +250,69 @@ fn notes(summary: &Summary) -> Vec<String> {
     notes
 }
 
+/// Why a comparison is missing that a reader would look for.
+fn uncompared(summary: &Summary) -> Option<String> {
+    let strategies = &summary.comparison.strategies;
+    let base = strategies
+        .iter()
+        .find(|s| s.label == summary.comparison.baseline)?;
+    let why = match (base.flagged, base.failing) {
+        (true, _) => "was unstable",
+        (_, true) => "failed too often",
+        _ => return None,
+    };
+    summary
+        .claims
+        .then(|| format!("nothing is compared with {}: it {why}", base.label))
+}
+
+/// What the dashes under 95 % stand for.
+fn why_no_interval(summary: &Summary) -> Option<String> {
+    if !summary.not_valid.is_empty() {
+        return Some("95 %: none for a result that is not valid".into());
+    }
+    if !summary.claims {
+        return Some("95 %: none in a smoke test, whose two blocks would make it too wide".into());
+    }
+    let strategies = &summary.comparison.strategies;
+    let short: Vec<&str> = strategies
+        .iter()
+        .filter(|s| !s.flagged && !s.metrics[Metric::MeanMs.as_str()].has_bounds())
+        .map(|s| s.label.as_str())
+        .collect();
+    let of_whom = if short.len() < strategies.len() {
+        format!(" of a strategy; fewer are there of {}", short.join(", "))
+    } else {
+        String::new()
+    };
+    (!short.is_empty()).then(|| format!("95 %: needs at least 2 blocks{of_whom}"))
+}
+
 /// What failed under a strategy, how often, and in which runs.
 fn failures(summary: &Summary, strategy: &Strategy) -> Option<String> {
-    let bad: Vec<String> = Outcome::ALL[1..]
+    let mut reasons: Vec<(&String, &usize)> = strategy.reasons.iter().collect();
+    reasons.sort_by_key(|(reason, count)| (Reverse(**count), *reason));
+    let mut shown: Vec<String> = reasons
         .iter()
-        .filter_map(|o| {
-            let n = *strategy.outcomes.get(o.as_str())?;
-            (n > 0).then(|| format!("{n} {}", o.as_str()))
-        })
+        .take(NAMED_REASONS)
+        .map(|(reason, count)| format!("{count} {reason}"))
         .collect();
+    let others: usize = reasons.iter().skip(NAMED_REASONS).map(|(_, n)| **n).sum();
+    if others > 0 {
+        shown.push(format!("{others} of other reasons"));
+    }
     let own = summary.runs.iter().filter(|r| r.label == strategy.label);
-    let hit: Vec<&str> = own
+    let hit: Vec<String> = own
         .filter(|r| r.count(Outcome::Ok) < r.rows)
-        .map(|r| r.run_id.as_str())
+        .map(|r| r.run_id.clone())
         .collect();
-    let more = match hit.len() {
-        n if n > NAMED_RUNS => format!(" and {} more", n - NAMED_RUNS),
-        _ => String::new(),
-    };
-    (!bad.is_empty()).then(|| {
+    (!shown.is_empty()).then(|| {
         format!(
-            "{}: {:.2} % of the requests failed, which no latency shows: {} (in {}{more})",
+            "{}: {:.2} % of the requests failed, which no latency shows: {} (in {})",
             strategy.label,
             100.0 * strategy.failed_share,
-            bad.join(", "),
-            hit[..hit.len().min(NAMED_RUNS)].join(", ")
+            shown.join(", "),
+            first_few(&hit)
         )
     })
 }
@@ -260,7 +325,7 @@ fn lateness(summary: &Summary) -> Option<String> {
         .max_by(|a, b| a.lateness_p99_ms.total_cmp(&b.lateness_p99_ms))?;
     let late = summary.runs.iter().filter(|r| r.late).count();
     Some(format!(
-        "the generator was late in {late} of {} runs (worst p99 {:.2} ms at a mean gap of {:.2} ms)",
+        "generator_late: the client sent late in {late} of {} runs (worst p99 {:.2} ms at a mean gap of {:.2} ms)",
         summary.runs.len(),
         worst.lateness_p99_ms,
         worst.mean_gap_ms

@@ -23,7 +23,7 @@ const SOURCE: [&str; 8] = ["rs", "py", "md", "html", "css", "j2", "svg", "yaml"]
 /// Names that stand for a file of the reader's own.
 const YOURS: [&str; 1] = ["your_rule.rs"];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()

@@ -5,4 +5,5 @@ mod compare_twin;
 mod documents;
 mod ground;
 mod stopping;
+mod tables;
 mod whole_line;

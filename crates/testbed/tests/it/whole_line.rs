@@ -95,7 +95,9 @@ fn a_bench_of_processes_fills_a_folder_that_adds_up() {
         .output()
         .expect("runs");
     let text = String::from_utf8_lossy(&compared.stdout).into_owned();
-    assert!(text.contains("B/A 1.0000"), "{text}");
+    let valid = output.status.success();
+    assert_eq!(text.contains("B/A 1.0000"), valid, "{text}");
+    assert_eq!(text.contains("NOT VALID"), !valid, "{text}");
     assert!(
         !text.contains("INCOMPLETE") && text.contains("not paired"),
         "{text}"
