@@ -48,9 +48,10 @@ def verdict(results: Results, comparison: Comparison) -> Verdict:
     if not comparison.claims:
         return _nothing_claimed(comparison, further)
     said = _headline(results, comparison, further)
-    if not failing:
+    unranked = [f"{arm.label} ({failed_percent(arm)})" for arm in failing if not arm.aa]
+    if not unranked:
         return said
-    shown = _list([f"{arm.label} ({failed_percent(arm)})" for arm in failing])
+    shown = _list(unranked)
     headline = f"{said.headline}. Requests failed, so not ranked: {shown}"
     return Verdict(headline, said.sure, said.further, said.claim)
 
