@@ -34,6 +34,9 @@ pub(crate) const BENCH_PROJECTS: &str = "plumbline-bench-";
 /// Memory limit of the replay client.
 const CLIENT_MEMORY: i64 = 2 << 30;
 const CLIENT_PIDS: i64 = 256;
+/// Its weight against a worker's 1,024 where cores are short, as the balancer's in `compose.yaml`:
+/// who sends and forwards needs few cycles, but at once, or the latencies measured are its own.
+const CLIENT_CPU_SHARES: i64 = 8192;
 /// The client ends by itself this long after a signal (it waits 5 s for answers).
 const CLIENT_GRACE: Duration = Duration::from_secs(8);
 /// The client's own limit for one request, and room to write its last rows.
@@ -227,6 +230,7 @@ impl DockerBed {
                 security_opt: Some(vec!["no-new-privileges:true".to_string()]),
                 pids_limit: Some(CLIENT_PIDS),
                 memory: Some(CLIENT_MEMORY),
+                cpu_shares: Some(CLIENT_CPU_SHARES),
                 ..HostConfig::default()
             }),
             ..ContainerCreateBody::default()
