@@ -180,6 +180,9 @@ async fn run(
     };
     tracing::info!(cut, "stopped");
     closed?;
+    if lost > 0 {
+        console::tell!("error: {lost} lines of the event logs of this process are lost");
+    }
     Ok(if cut || lost > 0 {
         ExitCode::from(1)
     } else {

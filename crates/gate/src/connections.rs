@@ -173,7 +173,9 @@ where
         async move {
             let mut answer = answering.await?;
             if is_old && answer.body().size_hint().exact().is_none() {
-                // Only the end of the connection ends such a body, also where the client would keep it.
+                // Only the end of the connection ends such a body, also where the client would keep it;
+                // the library offers to keep what is not of the old version itself.
+                *answer.version_mut() = http::Version::HTTP_10;
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(CONNECTION, close);
             }
