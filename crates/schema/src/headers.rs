@@ -132,7 +132,7 @@ mod tests {
                 for value in [known.cores, known.memory_mib].into_iter().flatten() {
                     prop_assert!((0.0..=load_report::MAX_VALUE).contains(&value));
                 }
-                for value in known.predicted_ms {
+                if let Some(value) = known.predicted_ms {
                     prop_assert!(value.abs() <= load_report::MAX_VALUE);
                 }
                 for word in [known.container, known.strategy].into_iter().flatten() {
