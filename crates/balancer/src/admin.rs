@@ -19,9 +19,12 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, patch, post};
+use schema::problem::escaped;
 use serde::Serialize;
 use std::sync::Arc;
 
+/// Longest piece of what is wrong with a body, which may repeat words of it, in characters.
+const MAX_TEXT_CHARS: usize = 400;
 /// Largest body of an admin request, bytes.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
@@ -53,9 +56,10 @@ impl From<ResetError> for Refused {
     }
 }
 
-/// Reads a JSON body; what is wrong is said with line and column.
+/// Reads a JSON body; what is wrong is said with line and column. Objects within it are [`Fields`].
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
-    serde_json::from_slice(body).map_err(|e| bad(format!("body: {e}")))
+    serde_json::from_slice(body)
+        .map_err(|e| bad(format!("body: {}", escaped(&e.to_string(), MAX_TEXT_CHARS))))
 }
 
 /// Every admin route. Only the two health pages answer whoever asks.
@@ -84,7 +88,7 @@ fn router(core: Arc<Core>, guard: Guard) -> Router {
         .fallback(|uri: Uri| async move {
             Refused(
                 StatusCode::NOT_FOUND,
-                format!("nothing is at {}", uri.path()),
+                format!("nothing is at {}", escaped(uri.path(), MAX_TEXT_CHARS)),
             )
         })
         .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -106,14 +110,24 @@ async fn state(State(core): State<Arc<Core>>) -> axum::Json<Now> {
     axum::Json(now(&core))
 }
 
-/// Ready when every member has answered its statistics page or a request.
+/// Ready when there are members that take requests, and every member has answered its statistics page or
+/// a request.
 async fn ready(State(core): State<Arc<Core>>) -> Response {
     let missing = unseen(&core);
-    if missing.is_empty() {
+    let text = if nobody_serves(&core) {
+        "not ready: no backend takes requests; add one, or end a drain\n".to_string()
+    } else if missing.is_empty() {
         return "ready\n".into_response();
-    }
-    let text = format!("not ready: no answer yet from {}\n", missing.join(", "));
+    } else {
+        format!("not ready: no answer yet from {}\n", missing.join(", "))
+    };
     (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+}
+
+/// Whether no request can be placed, whatever the backends answer.
+fn nobody_serves(core: &Core) -> bool {
+    let state = core.lock();
+    state.dispatcher.backends().members().all(|b| b.draining)
 }
 
 /// Members that never answered, as `name (url)`.

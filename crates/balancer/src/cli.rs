@@ -5,6 +5,7 @@ pub(crate) mod rules;
 use crate::models::ModelFile;
 use crate::settings::{Protection, Settings};
 use clap::{Args, Parser, Subcommand};
+use schema::headers::is_name;
 use schema::problem::{Problem, nearest};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -308,9 +309,7 @@ fn parse_weight(value: &str) -> Result<u32, String> {
 }
 
 fn parse_name(value: &str) -> Result<String, String> {
-    // What stands unescaped in a header, a metric's label, a log line and a path.
-    let fine = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
-    if (1..=64).contains(&value.len()) && value.chars().all(fine) {
+    if is_name(value) {
         return Ok(value.to_string());
     }
     let allowed = "1 to 64 of letters, digits, . _ : -";

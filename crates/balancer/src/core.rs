@@ -2,14 +2,13 @@
 
 use crate::clock::Clock;
 use crate::counts::Counts;
-use crate::event_log::{self, EventLog};
+use crate::event_log::{self, Completion, EventLog, Loss};
 use schema::decision::Decision;
 use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
 use schema::protection::Step;
 use schema::report::{Report, Source};
 use std::net::IpAddr;
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use strategies::classes::Classes;
@@ -371,13 +370,14 @@ impl State {
     }
 
     /// A new run: fresh dispatcher, counters and time 0. The log goes on in `file`, else in one named
-    /// after the first, since a log has one start; the receiver hears when the old one is complete.
+    /// after the first, since a log has one start; the receiver hears when the old one is complete, or
+    /// what it lacks.
     pub(crate) fn reset(
         &mut self,
         spec: Option<&Spec>,
         seed: Option<u64>,
         file: Option<&str>,
-    ) -> Result<Option<Receiver<()>>, ResetError> {
+    ) -> Result<Option<Completion>, ResetError> {
         let fresh = self
             .dispatcher
             .fresh(spec, seed)
@@ -405,6 +405,14 @@ impl State {
     /// File name of the event log.
     pub(crate) fn log_name(&self) -> Option<&str> {
         self.log.as_ref().map(EventLog::name)
+    }
+
+    /// Ends the event log.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub(crate) fn close_log(&mut self) -> Result<(), Loss> {
+        self.log.take().map_or(Ok(()), EventLog::close)
     }
 
     /// Event-log lines that could not be written.

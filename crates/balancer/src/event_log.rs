@@ -2,7 +2,8 @@
 //!
 //! Whole lines only, pushed to the operating system at least every [`FLUSH_EVERY`], so that a kill
 //! loses less than a second. The queue is bounded; what does not fit is counted and marked with a
-//! `gap` line, past which the file does not replay.
+//! `gap` line, past which the file does not replay. When a write fails, the file is cut back to its last
+//! whole line and the rest of its run is counted as lost; the next file starts afresh.
 //!
 //! A log is written once: a file that holds anything, or that another writer holds, is refused, so
 //! that no start and no reset destroys a record. The file is locked (`flock`) while it is written.
@@ -29,6 +30,9 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 /// The writer lets lines gather this long; the queue holds far more than come in it.
 const GATHER: Duration = Duration::from_millis(5);
+
+/// What the system says where there is nothing to sync.
+const UNSYNCED: [Errno; 3] = [Errno::INVAL, Errno::NOTSUP, Errno::ROFS];
 
 /// Numbers tried for a log that nobody named.
 const MAX_NUMBER: u64 = 1_000_000;
@@ -88,8 +92,26 @@ fn open_new(path: &Path) -> Result<File, Refusal> {
 
 enum Message {
     Line(Box<Event>),
-    /// What came before goes to the old file; the sender is told when that is complete.
-    Rotate(File, SyncSender<()>),
+    /// What came before goes to the old file; the sender is told when that is complete, and what of it
+    /// is not there.
+    Rotate(Box<Rotation>),
+}
+
+struct Rotation {
+    name: String,
+    file: File,
+    /// Lines of the old file that found no room in the queue.
+    dropped: u64,
+    complete: SyncSender<Option<Loss>>,
+}
+
+/// What of a run is not in its log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the event log {name} is not whole: {lines} lines are lost ({why})")]
+pub(crate) struct Loss {
+    name: String,
+    lines: u64,
+    why: String,
 }
 
 /// The open log of one run.
@@ -99,8 +121,10 @@ pub(crate) struct EventLog {
     name: String,
     rotations: u64,
     queue: Option<SyncSender<Message>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<Option<Loss>>>,
     lost_since_gap: u64,
+    /// Lines of the present file that found no room in the queue.
+    dropped: u64,
     lost: Arc<AtomicU64>,
 }
 
@@ -113,23 +137,25 @@ impl EventLog {
         let file = open_new(path)?;
         let (queue, messages) = sync_channel(QUEUE_MAX);
         let lost = Arc::new(AtomicU64::new(0));
-        let lost_by_writer = Arc::clone(&lost);
-        let writer = std::thread::Builder::new()
-            .name("event-log".into())
-            .spawn(move || Lines::new(file, lost_by_writer).write_all(&messages))
-            .map_err(|e| Refusal::System(path.to_path_buf(), e))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let text = |part: Option<&std::ffi::OsStr>| {
             part.map_or_else(|| "events".into(), |p| p.to_string_lossy().into_owned())
         };
+        let name = text(path.file_name());
+        let lines = Lines::new(name.clone(), file, Arc::clone(&lost));
+        let writer = std::thread::Builder::new()
+            .name("event-log".into())
+            .spawn(move || lines.write_all(&messages))
+            .map_err(|e| Refusal::System(path.to_path_buf(), e))?;
         Ok(Self {
             folder,
             first_stem: text(path.file_stem()),
-            name: text(path.file_name()),
+            name,
             rotations: 0,
             queue: Some(queue),
             writer: Some(writer),
             lost_since_gap: 0,
+            dropped: 0,
             lost,
         })
     }
@@ -147,6 +173,7 @@ impl EventLog {
         }
         if self.lost_since_gap > 0 || self.send(Message::Line(Box::new(event))).is_err() {
             self.lost_since_gap += 1;
+            self.dropped += 1;
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -157,11 +184,11 @@ impl EventLog {
     }
 
     /// Goes on in another file of the same folder: `name`, else the first one's with the next number
-    /// that is free. The receiver hears when the old file is complete on disk.
+    /// that is free. The receiver hears when the old file is complete on disk, or what it lacks.
     ///
     /// # Errors
     /// The file cannot be had, or holds something; the log goes on where it was.
-    pub(crate) fn rotate(&mut self, name: Option<&str>) -> Result<Receiver<()>, Refusal> {
+    pub(crate) fn rotate(&mut self, name: Option<&str>) -> Result<Completion, Refusal> {
         let (name, file) = match name {
             Some(name) => (name.to_string(), open_new(&self.folder.join(name))?),
             None => self.open_numbered()?,
@@ -173,13 +200,40 @@ impl EventLog {
             )
         };
         let (complete, on_complete) = sync_channel(1);
+        let rotation = Rotation {
+            name: name.clone(),
+            file,
+            dropped: self.dropped,
+            complete,
+        };
         // The only message that may wait: nothing is in flight while a run is reset.
         if let Some(queue) = &self.queue {
-            queue.send(Message::Rotate(file, complete)).map_err(gone)?;
+            let message = Message::Rotate(Box::new(rotation));
+            queue.send(message).map_err(gone)?;
         }
         self.lost_since_gap = 0;
+        self.dropped = 0;
         self.name = name;
         Ok(on_complete)
+    }
+
+    /// Writes what is queued and ends the writer.
+    ///
+    /// # Errors
+    /// What the present file lacks.
+    pub(crate) fn close(mut self) -> Result<(), Loss> {
+        self.queue = None;
+        let died = || Loss {
+            name: self.name.clone(),
+            lines: self.dropped,
+            why: "its writer died".into(),
+        };
+        let ended = self.writer.take().map(JoinHandle::join);
+        let loss = ended.and_then(|ended| ended.unwrap_or_else(|_| Some(died())));
+        match with_dropped(loss, &self.name, self.dropped) {
+            Some(loss) => Err(loss),
+            None => Ok(()),
+        }
     }
 
     fn open_numbered(&mut self) -> Result<(String, File), Refusal> {
@@ -206,6 +260,23 @@ impl EventLog {
     }
 }
 
+/// Hears when a file is complete, or what it lacks.
+pub(crate) type Completion = Receiver<Option<Loss>>;
+
+/// A loss and the lines that found no room in the queue.
+fn with_dropped(loss: Option<Loss>, name: &str, dropped: u64) -> Option<Loss> {
+    if dropped == 0 {
+        return loss;
+    }
+    let mut loss = loss.unwrap_or_else(|| Loss {
+        name: name.to_string(),
+        lines: 0,
+        why: "they came faster than they could be written".into(),
+    });
+    loss.lines += dropped;
+    Some(loss)
+}
+
 impl Drop for EventLog {
     fn drop(&mut self) {
         self.queue = None;
@@ -217,29 +288,33 @@ impl Drop for EventLog {
 
 /// The writing end: gathers whole lines and hands them over.
 struct Lines {
+    name: String,
     file: File,
+    /// Bytes of whole lines in the file.
+    whole_bytes: u64,
     batch: Vec<u8>,
     handed_over: Instant,
-    /// Lines in the batch, counted as lost if it cannot be written.
-    pending: u64,
-    broken: bool,
+    /// What this file lacks, once a write failed.
+    loss: Option<Loss>,
     lost: Arc<AtomicU64>,
 }
 
 impl Lines {
-    fn new(file: File, lost: Arc<AtomicU64>) -> Self {
+    fn new(name: String, file: File, lost: Arc<AtomicU64>) -> Self {
         let batch = Vec::with_capacity(2 * BATCH_BYTES);
         Self {
+            name,
             file,
+            whole_bytes: 0,
             batch,
             handed_over: Instant::now(),
-            pending: 0,
-            broken: false,
+            loss: None,
             lost,
         }
     }
 
-    fn write_all(mut self, messages: &Receiver<Message>) {
+    /// Writes until nobody can send any more; what the last file lacks.
+    fn write_all(mut self, messages: &Receiver<Message>) -> Option<Loss> {
         loop {
             match messages.recv_timeout(FLUSH_EVERY) {
                 Ok(message) => {
@@ -254,7 +329,7 @@ impl Lines {
                 Err(RecvTimeoutError::Disconnected) => {
                     self.hand_over();
                     self.sync();
-                    return;
+                    return self.loss;
                 }
             }
             if self.handed_over.elapsed() >= FLUSH_EVERY {
@@ -271,44 +346,96 @@ impl Lines {
                     self.hand_over();
                 }
             }
-            Message::Rotate(file, complete) => {
+            Message::Rotate(rotation) => {
                 self.hand_over();
                 self.sync();
-                self.file = file;
-                self.broken = false;
+                let loss = with_dropped(self.loss.take(), &self.name, rotation.dropped);
+                self.name = rotation.name;
+                self.file = rotation.file;
+                self.whole_bytes = 0;
                 // Whoever asked may have gone away.
-                let _ = complete.send(());
+                let _ = rotation.complete.send(loss);
             }
         }
     }
 
     fn take(&mut self, event: &Event) {
-        let written = !self.broken && serde_json::to_writer(&mut self.batch, event).is_ok();
-        if written {
-            self.batch.push(b'\n');
-            self.pending += 1;
-        } else {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        if self.loss.is_none() {
+            match serde_json::to_writer(&mut self.batch, event) {
+                Ok(()) => return self.batch.push(b'\n'),
+                Err(e) => self.fail(&e),
+            }
         }
+        self.count_lost(1);
     }
 
-    /// A pipe cannot be synced and needs no syncing, so this is only tried.
-    fn sync(&self) {
-        if let Err(e) = self.file.sync_data() {
-            tracing::debug!("event log: cannot sync: {e}");
+    /// Seen to the disk. A pipe or a device cannot be synced and needs no syncing.
+    fn sync(&mut self) {
+        match self.file.sync_data().map_err(|e| (e.raw_os_error(), e)) {
+            Ok(()) => {}
+            Err((Some(code), _)) if UNSYNCED.map(Errno::raw_os_error).contains(&code) => {}
+            Err((_, e)) => self.fail(&e),
         }
     }
 
     fn hand_over(&mut self) {
-        if let Err(e) = self.file.write_all(&self.batch) {
-            self.broken = true;
-            self.lost.fetch_add(self.pending, Ordering::Relaxed);
-            tracing::error!("event log: cannot write: {e}; lines are counted as lost from here");
+        let mut written = 0;
+        let result = self.write_batch(&mut written);
+        let whole = match &result {
+            Ok(()) => self.batch.len(),
+            Err(_) => last_end(&self.batch[..written]),
+        };
+        self.whole_bytes += whole as u64;
+        if let Err(e) = result {
+            self.fail(&e);
+            let left = &self.batch[whole..];
+            self.count_lost(left.iter().filter(|b| **b == b'\n').count() as u64);
+            // If even this fails, readers still leave out one unfinished last line.
+            let _ = self.file.set_len(self.whole_bytes);
         }
         self.batch.clear();
-        self.pending = 0;
         self.handed_over = Instant::now();
     }
+
+    fn write_batch(&mut self, written: &mut usize) -> io::Result<()> {
+        while *written < self.batch.len() {
+            match self.file.write(&self.batch[*written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(step) => *written += step,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// From here on the lines of this file are lost; said once for each file.
+    fn fail(&mut self, why: &dyn std::fmt::Display) {
+        if self.loss.is_none() {
+            let name = &self.name;
+            tracing::error!("event log {name}: cannot write: {why}; its lines are lost from here");
+            self.loss = Some(Loss {
+                name: name.clone(),
+                lines: 0,
+                why: why.to_string(),
+            });
+        }
+    }
+
+    fn count_lost(&mut self, lines: u64) {
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+        if let Some(loss) = &mut self.loss {
+            loss.lines += lines;
+        }
+    }
+}
+
+/// Where the last whole line of `bytes` ends.
+fn last_end(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1)
 }
 
 fn time_of(event: &Event) -> u64 {
@@ -355,6 +482,33 @@ mod tests {
             text("b.jsonl"),
             "{\"event\":\"strategy\",\"t_ns\":2,\"strategy\":\"random\"}\n"
         );
+    }
+
+    #[test]
+    fn a_full_disk_is_told_by_the_file_it_cut_and_not_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let strategy = Event::Strategy {
+            t_ns: 1,
+            strategy: "random".into(),
+        };
+        let mut log = EventLog::create(std::path::Path::new("/dev/full")).unwrap();
+        log.folder = folder.path().to_path_buf();
+        for _ in 0..3 {
+            log.push(strategy.clone());
+        }
+        let loss = log.rotate(Some("b.jsonl")).unwrap().recv().unwrap();
+        let text = loss.expect("a loss").to_string();
+        assert!(
+            text.contains("log full is not whole: 3 lines are lost"),
+            "{text}"
+        );
+        assert!(text.contains("No space left"), "{text}");
+        assert_eq!(log.lost(), 3);
+        log.push(strategy.clone());
+        assert_eq!(log.close(), Ok(()));
+        let mut log = EventLog::create(std::path::Path::new("/dev/full")).unwrap();
+        log.push(strategy);
+        assert!(log.close().is_err());
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) fn load(files: &[ModelFile]) -> Result<Models, String> {
         let mut bytes = Vec::new();
         // One byte more than allowed, so that the reader sees that there are too many.
         let most = predictor::table::MAX_FILE_BYTES as u64 + 1;
-        std::fs::File::open(path)
+        input::open(path)
             .and_then(|file| file.take(most).read_to_end(&mut bytes))
             .map_err(|e| told(&e))?;
         let table = LatencyTable::from_bytes(&bytes).map_err(|e| told(&e))?;

@@ -1,6 +1,7 @@
 //! Asks every worker for its statistics, each by its own loop, so that a hanging one delays nobody.
 
 use crate::core::Core;
+use schema::json::Fields;
 use schema::report::Source;
 use schema::stats::Stats;
 use std::collections::BTreeMap;
@@ -175,7 +176,7 @@ async fn poll(core: Arc<Core>, id: BackendId, url: Arc<str>, polling: Polling) {
 async fn fetch(client: &reqwest::Client, page: &str) -> anyhow::Result<Stats> {
     let answer = client.get(page).send().await?.error_for_status()?;
     let bytes = read_at_most(answer, MAX_STATS_BYTES).await?;
-    Ok(serde_json::from_slice(&bytes)?)
+    Ok(serde_json::from_slice::<Fields<Stats>>(&bytes)?.0)
 }
 
 /// The body of an answer, given up as soon as it is longer than `most` bytes, whatever length its

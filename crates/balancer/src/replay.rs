@@ -3,7 +3,7 @@
 use crate::models::ModelFile;
 use anyhow::{Context, bail};
 use schema::event::Event;
-use std::fs::File;
+use schema::json::Fields;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -116,18 +116,20 @@ fn describe(mismatch: &Mismatch) -> String {
 }
 
 fn replay_file(path: &Path, models: &Models) -> anyhow::Result<Verdict> {
-    let mut lines = BufReader::new(File::open(path).context("cannot open")?);
-    let mut line = String::new();
+    let mut lines = BufReader::new(input::open(path).context("cannot open")?);
+    let mut line = Vec::new();
     let mut replay: Option<Replay> = None;
     let mut number = 0;
     loop {
         line.clear();
-        let read = std::io::Read::take(&mut lines, MAX_LINE_BYTES as u64).read_line(&mut line)?;
+        let read = std::io::Read::take(&mut lines, MAX_LINE_BYTES as u64)
+            .read_until(b'\n', &mut line)
+            .with_context(|| format!("cannot read line {}", number + 1))?;
         if read == 0 {
             break;
         }
         number += 1;
-        if !line.ends_with('\n') {
+        if !line.ends_with(b"\n") {
             if read == MAX_LINE_BYTES {
                 bail!("line {number}: longer than {MAX_LINE_BYTES} bytes");
             }
@@ -137,8 +139,10 @@ fn replay_file(path: &Path, models: &Models) -> anyhow::Result<Verdict> {
             );
             break;
         }
-        let event: Event =
-            serde_json::from_str(&line).with_context(|| format!("line {number}: no event"))?;
+        let event: Event = std::str::from_utf8(&line)
+            .map_err(anyhow::Error::from)
+            .and_then(|line| Ok(serde_json::from_str::<Fields<Event>>(line)?.0))
+            .with_context(|| format!("line {number}: no event"))?;
         match &mut replay {
             None => replay = Some(Replay::start(event, models)?),
             Some(replay) => replay.take(event)?,

@@ -10,6 +10,8 @@ use crate::proxy::server::{self, Shared};
 use crate::settings::{NOT_YET, Protection};
 use anyhow::Context as _;
 use gate::{Ending, bind, block_on_one_thread};
+use rustix::process::Signal;
+use schema::problem::Problem;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ const NAME_UNSEEN_AFTER: Duration = Duration::from_secs(5);
 /// Longest answer of a health page that is shown, bytes.
 const MAX_HEALTH_BYTES: usize = 64 << 10;
 
-/// Serves until SIGTERM or SIGINT; exit 0 if every request was finished.
+/// Serves until SIGTERM or SIGINT; exit 0 if every request was finished and logged.
 pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     if let Err(text) = check(args) {
         console::tell!("error: {text}");
@@ -96,6 +98,10 @@ fn check(args: &Serve) -> Result<(), String> {
     if args.backends.is_empty() {
         return Err("--backend: none is given; add --backend name=a,url=http://HOST:PORT".into());
     }
+    if args.listen == args.admin && args.admin.port() != 0 {
+        let problem = Problem::new("--admin", args.admin.to_string(), "is --listen too");
+        return Err(problem.next("give it another port").to_string());
+    }
     Ok(())
 }
 
@@ -122,6 +128,8 @@ async fn run(
     let workers = server::start(&traffic, threads, &shared)?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    // Caught so that a log at its size limit is a write error and not the end of the process.
+    let _file_size = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
     // Nobody need hear it for the balancer to serve.
     let _ = console::say!(
         "balancer listening on http://{} (admin http://{})",
@@ -166,8 +174,16 @@ async fn run(
     }
     serving.abort();
     let cut = endings.contains(&Ending::Cut);
+    let (lost, closed) = {
+        let mut state = core.lock();
+        (state.log_lines_lost(), state.close_log())
+    };
     tracing::info!(cut, "stopped");
-    Ok(if cut {
+    closed?;
+    if lost > 0 {
+        console::tell!("error: {lost} lines of the event logs of this process are lost");
+    }
+    Ok(if cut || lost > 0 {
         ExitCode::from(1)
     } else {
         ExitCode::SUCCESS

@@ -3,10 +3,15 @@
 //! `println!` panics when standard output is full and when its reader has gone. Here a reader that
 //! has had enough, such as `head`, is no error (the program ends as it would have), and a full disk is
 //! an error like any other: exit code 1. Standard error is where errors are told, so one of its own
-//! cannot be told and is passed over. The linter refuses the standard macros everywhere else.
+//! cannot be told and is passed over. What is told there may repeat words of an input, so it is told
+//! escaped and within a bound. The linter refuses the standard macros everywhere else.
 
+use schema::problem::escaped;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
+
+/// Longest line that is told, in characters.
+const MAX_LINE_CHARS: usize = 16 * 1024;
 
 /// Prints a line to standard output: `io::Result<()>`.
 #[macro_export]
@@ -28,9 +33,16 @@ pub fn print(words: Arguments<'_>) -> io::Result<()> {
     print_to(&mut io::stdout().lock(), words)
 }
 
-/// Prints to standard error, or nothing if that cannot be.
+/// Prints to standard error, or nothing if that cannot be; each line escaped and cut.
 pub fn print_aside(words: Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(words);
+    let _ = io::stderr()
+        .lock()
+        .write_all(told(&words.to_string()).as_bytes());
+}
+
+fn told(words: &str) -> String {
+    let lines = words.split('\n').map(|line| escaped(line, MAX_LINE_CHARS));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn print_to(out: &mut impl Write, words: Arguments<'_>) -> io::Result<()> {
@@ -56,7 +68,7 @@ pub fn heard(written: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::print_to;
+    use super::{print_to, told};
     use std::fs::File;
     use std::io::{self, ErrorKind, Write};
 
@@ -77,6 +89,12 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn what_is_told_cannot_steer_a_terminal_and_has_a_bound() {
+        assert_eq!(told("a\u{1b}[2Jb\rc\nd\n"), "a\\u{1b}[2Jb\\rc\nd\n");
+        assert_eq!(told(&"x".repeat(1 << 20)).len(), 16 * 1024 + 3);
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! client waits. Each thread keeps the list of its own connections, so that no lock is on the path.
 
 use crate::reader::{Clocks, Conn, Gate};
+use http::header::{CONNECTION, HeaderValue};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::Service;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -166,6 +167,21 @@ where
     let mut http = http1::Builder::new();
     // The gate keeps this clock, and bounds heads, with answers of its own.
     http.header_read_timeout(None);
+    let service = service_fn(|request: http::Request<Incoming>| {
+        let is_old = request.version() == http::Version::HTTP_10;
+        let answering = service.call(request);
+        async move {
+            let mut answer = answering.await?;
+            if is_old && answer.body().size_hint().exact().is_none() {
+                // Only the end of the connection ends such a body, also where the client would keep it;
+                // the library offers to keep what is not of the old version itself.
+                *answer.version_mut() = http::Version::HTTP_10;
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+            }
+            Ok::<_, Infallible>(answer)
+        }
+    });
     let serving = http.serve_connection(TokioIo::new(gate), service);
     tokio::pin!(serving);
     let ended = tokio::select! {

@@ -6,11 +6,13 @@
 //! ([`open_lines`]).
 
 mod lines;
+mod open;
 pub mod recorded;
 
 pub use lines::{BoundedLines, open_lines};
+pub use open::{open, open_with};
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -36,7 +38,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Box<Problem>> {
 pub fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, Box<Problem>> {
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file of the limit from a larger one.
-    File::open(path)
+    open(path)
         .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
         .map_err(|error| problem(path, format!("cannot read it: {error}")))?;
     if bytes.len() as u64 > limit {

@@ -21,7 +21,7 @@ pub struct BoundedLines<R> {
 /// # Errors
 /// A file that cannot be opened.
 pub fn open_lines(path: &Path, limit: usize) -> Result<BoundedLines<File>, Box<Problem>> {
-    File::open(path)
+    super::open(path)
         .map(|file| BoundedLines::new(file, limit))
         .map_err(|error| super::problem(path, format!("cannot read it: {error}")).into())
 }

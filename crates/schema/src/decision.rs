@@ -5,8 +5,18 @@
 
 use std::fmt;
 
+use crate::headers::{MAX_TIMING_US, is_name};
+use crate::load_report::MAX_VALUE;
+use crate::problem::printable;
+
 /// Longest header value that is read, bytes.
 pub const MAX_BYTES: usize = 2048;
+/// Longest spelling of a strategy, bytes.
+const MAX_STRATEGY_BYTES: usize = 256;
+/// No pick takes longer than a request may live.
+const MAX_PICK_NS: u64 = 1000 * MAX_TIMING_US;
+/// Why a backend that is barred was picked.
+const MARKS: [&str; 2] = ["trial", "panic"];
 
 /// What the balancer knew of the chosen backend at the pick.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,53 +52,75 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Reads a header value. Unknown keys are ignored, so that an older client reads a newer balancer.
-    ///
-    /// # Errors
-    /// A lower-case reason naming the key whose value cannot be read.
-    pub fn parse(header: &str) -> Result<Self, String> {
-        if header.len() > MAX_BYTES {
-            return Err(format!(
-                "decision of {} bytes is above {MAX_BYTES}",
-                header.len()
-            ));
-        }
+    /// Reads a header value, and says the first thing in it that cannot be true. Each such value is left
+    /// out; unknown keys are ignored, so that an older client reads a newer balancer.
+    pub fn read(header: &str) -> (Self, Option<String>) {
         let mut decision = Self::default();
-        for part in header.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("decision part \"{part}\" has no value"))?;
-            decision.set(key, value)?;
+        if header.len() > MAX_BYTES {
+            let bytes = header.len();
+            let what = format!("decision of {bytes} bytes is above {MAX_BYTES}");
+            return (decision, Some(what));
         }
-        Ok(decision)
+        let mut refused = None;
+        for part in header.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if !decision.set(key, value) {
+                refused.get_or_insert_with(|| format!("decision part \"{}\"", printable(part)));
+            }
+        }
+        (decision, refused)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<Option<T>, String> {
-            value
-                .parse()
-                .map(Some)
-                .map_err(|_| format!("decision {key} has the value \"{value}\""))
+    /// Takes a value, or says that it cannot be true.
+    fn set(&mut self, key: &str, value: &str) -> bool {
+        fn take<T>(field: &mut Option<T>, value: Option<T>) -> bool {
+            let known = value.is_some();
+            if known {
+                *field = value;
+            }
+            known
         }
+        let count = || value.parse().ok();
+        let from = |least: f64| {
+            let number = value.parse().ok();
+            number.filter(|v| (least..=MAX_VALUE).contains(v))
+        };
+        let number = || from(0.0);
         match key {
-            "strategy" => self.strategy = Some(value.replace(';', ",")),
-            "container" => self.container = Some(value.to_string()),
-            "attempts" => self.attempts = number(key, value)?,
-            "pick_ns" => self.pick_ns = number(key, value)?,
-            "in_flight" => self.in_flight = number(key, value)?,
-            "active_requests" => self.active_requests = number(key, value)?,
-            "mean_latency_ms_last_50" => self.mean_latency_ms_last_50 = number(key, value)?,
-            "stats_age_ms" => self.stats_age_ms = number(key, value)?,
-            "cores" => self.cores = number(key, value)?,
-            "memory_gb" => self.memory_gb = number(key, value)?,
-            "cpu_percent" => self.cpu_percent = number(key, value)?,
-            "memory_mib" => self.memory_mib = number(key, value)?,
-            "predicted_ms" => self.predicted_ms = number(key, value)?,
-            "mark" => self.mark = Some(value.to_string()),
-            _ => {}
+            "strategy" => take(&mut self.strategy, spelling(value)),
+            "container" => take(&mut self.container, word(value, is_name)),
+            "attempts" => take(&mut self.attempts, count()),
+            "pick_ns" => {
+                let pick_ns = value.parse().ok().filter(|ns| *ns <= MAX_PICK_NS);
+                take(&mut self.pick_ns, pick_ns)
+            }
+            "in_flight" => take(&mut self.in_flight, count()),
+            "active_requests" => take(&mut self.active_requests, count()),
+            "mean_latency_ms_last_50" => take(&mut self.mean_latency_ms_last_50, number()),
+            "stats_age_ms" => take(&mut self.stats_age_ms, number()),
+            "cores" => take(&mut self.cores, number()),
+            "memory_gb" => take(&mut self.memory_gb, number()),
+            "cpu_percent" => take(&mut self.cpu_percent, number()),
+            "memory_mib" => take(&mut self.memory_mib, number()),
+            // A model may expect less than nothing.
+            "predicted_ms" => take(&mut self.predicted_ms, from(-MAX_VALUE)),
+            "mark" => take(&mut self.mark, word(value, |v| MARKS.contains(&v))),
+            _ => true,
         }
-        Ok(())
     }
+}
+
+fn word(value: &str, good: impl Fn(&str) -> bool) -> Option<String> {
+    good(value).then(|| value.to_string())
+}
+
+/// A strategy as the registry spells it: a name, then keys and values.
+fn spelling(value: &str) -> Option<String> {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"._:=;-".contains(&b);
+    let good = (1..=MAX_STRATEGY_BYTES).contains(&value.len())
+        && value.starts_with(|c: char| c.is_ascii_lowercase())
+        && value.bytes().all(fine);
+    good.then(|| value.replace(';', ","))
 }
 
 impl fmt::Display for Decision {
@@ -148,15 +180,55 @@ mod tests {
         let text = "strategy=weighted-least-request:offset=0;ties=smooth,container=a,attempts=1,\
                     pick_ns=210,in_flight=3,stats_age_ms=43.125,cores=4,memory_gb=12";
         assert_eq!(decision.to_string(), text);
-        assert_eq!(Decision::parse(text), Ok(decision));
+        assert_eq!(Decision::read(text), (decision, None));
     }
 
     #[test]
-    fn damaged_values_are_refused_and_new_keys_ignored() {
-        assert!(Decision::parse("attempts=-1").is_err());
-        assert!(Decision::parse("attempts").is_err());
-        assert!(Decision::parse(&"x=1,".repeat(1000)).is_err());
-        assert_eq!(Decision::parse("later=1"), Ok(Decision::default()));
-        assert_eq!(Decision::parse(""), Ok(Decision::default()));
+    fn a_value_that_cannot_be_true_is_left_out_and_said_and_the_others_stay() {
+        for bad in [
+            "attempts=-1",
+            "attempts",
+            "attempts=4294967296",
+            "pick_ns=86400000000001",
+            "in_flight=1.5",
+            "cores=NaN",
+            "cores=inf",
+            "cores=-inf",
+            "memory_gb=-1",
+            "memory_mib=1e300",
+            "predicted_ms=1e13",
+            "predicted_ms=-inf",
+            "cpu_percent=",
+            "container==1+1",
+            "container=@sum",
+            "container=\u{1b}[31m",
+            "container=a b",
+            "strategy==HYPERLINK(\"x\")",
+            "strategy=+1",
+            "strategy=a\tb",
+            "mark=maybe",
+        ] {
+            let (decision, refused) = Decision::read(&format!("in_flight=3,{bad},cores=2"));
+            let expected = Decision {
+                in_flight: Some(3),
+                cores: Some(2.0),
+                ..Decision::default()
+            };
+            assert_eq!(decision, expected, "{bad}");
+            let refused = refused.expect(bad);
+            let key = bad.split('=').next().unwrap_or_default();
+            assert!(refused.contains(key), "{bad}: {refused}");
+            assert!(!refused.contains(char::is_control), "{refused}");
+        }
+        let long = format!("container={}", "x".repeat(65));
+        assert!(Decision::read(&long).1.is_some());
+        let (decision, refused) = Decision::read(&"x=1,".repeat(1000));
+        assert!(decision == Decision::default() && refused.is_some());
+    }
+
+    #[test]
+    fn keys_of_a_later_balancer_are_ignored() {
+        assert_eq!(Decision::read("later=1"), (Decision::default(), None));
+        assert_eq!(Decision::read(""), (Decision::default(), None));
     }
 }

@@ -26,6 +26,16 @@ pub const RESERVED_PREFIX: &str = "x-plumbline-";
 /// Longest time that a timing header can tell, microseconds: a day. No request lives longer.
 pub const MAX_TIMING_US: u64 = 86_400_000_000;
 
+/// Longest name of a worker or backend, bytes.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// Whether `text` can be the name of a worker or backend: what stands unescaped in a header, a row, a
+/// metric's label, a log line and a path.
+pub fn is_name(text: &str) -> bool {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(fine)
+}
+
 /// `queue_wait_us` and `service_time_us` of a worker's timing header, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkerTiming {
@@ -114,8 +124,23 @@ mod tests {
                     prop_assert!((0.0..=load_report::MAX_VALUE).contains(&value));
                 }
             }
-            let _ = Decision::parse(&noise);
-            let _ = Decision::parse(&format!("attempts={a},cores={b},{noise}"));
+            let decision = format!(
+                "pick_ns={a},cores={b},predicted_ms={c},memory_mib={d},container={noise},strategy={noise}"
+            );
+            for text in [&noise, &decision] {
+                let (known, _) = Decision::read(text);
+                for value in [known.cores, known.memory_mib].into_iter().flatten() {
+                    prop_assert!((0.0..=load_report::MAX_VALUE).contains(&value));
+                }
+                if let Some(value) = known.predicted_ms {
+                    prop_assert!(value.abs() <= load_report::MAX_VALUE);
+                }
+                for word in [known.container, known.strategy].into_iter().flatten() {
+                    prop_assert!(word.len() <= 256 && word.is_ascii());
+                    prop_assert!(!word.starts_with(['=', '+', '@', '"', '\t']), "{word}");
+                    prop_assert!(!word.contains(char::is_control), "{word}");
+                }
+            }
         }
     }
 }

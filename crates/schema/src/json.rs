@@ -4,10 +4,12 @@
 //! known when it turns out to be wrong. Duplicate and unknown fields are findings, with the nearest
 //! known name; a reader goes on after each and reports all of them at once.
 
-use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::marker::PhantomData;
 
 use crate::problem::{Findings, Problem, Problems, nearest};
 
@@ -33,6 +35,27 @@ pub fn utf8<'a>(source: &str, bytes: &'a [u8]) -> Result<&'a str, Problems> {
             .at(line.count() + 1, 1)
             .into()
     })
+}
+
+/// A value that stands as an object. A derived reader alone would also take a list of the fields' values in
+/// their order, which no format here means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fields<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
+            type Value = Fields<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with named fields")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Fields)
+            }
+        }
+        deserializer.deserialize_map(FieldsVisitor(PhantomData))
+    }
 }
 
 /// A value that knows its path and, being a slice of the document, its place.
@@ -296,7 +319,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Document, utf8};
+    use super::{Document, Fields, utf8};
     use crate::problem::Findings;
 
     /// Placing each of a hundred thousand would take a minute.
@@ -348,6 +371,30 @@ mod tests {
              error: f.json:1:1: gone: missing field\n\
              error: f.json:4:28: list[1].x: -2: negative"
         );
+    }
+
+    #[test]
+    fn a_list_is_no_object() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Point<'a> {
+            x: i32,
+            name: Option<&'a str>,
+        }
+        let read = serde_json::from_str::<Fields<Point<'_>>>;
+        let point = Point {
+            x: 1,
+            name: Some("a"),
+        };
+        let text = r#"{"x": 1, "name": "a"}"#;
+        assert_eq!(read(text).expect("an object").0, point);
+        for bad in ["[1, \"a\"]", "[1]", "[]", "1", "null", "\"x\""] {
+            let error = read(bad).expect_err(bad).to_string();
+            assert!(error.contains("expected an object"), "{bad}: {error}");
+        }
+        for bad in [r#"{"x": 1, "y": 2}"#, r#"{"x": 1, "x": 2}"#, "{}"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! One form everywhere: `FILE:LINE:COL: FIELD: VALUE: what is wrong (allowed: BOUND); next step`,
 //! with the parts that are unknown left out. Readers collect up to [`MAX_FINDINGS`] problems in the
-//! order of the input before they give up.
+//! order of the input before they give up. Every part is one line of bounded length, whatever stood in
+//! the input: see [`escaped`].
 
 use std::fmt;
 
@@ -10,6 +11,12 @@ use std::fmt;
 pub const MAX_FINDINGS: usize = 20;
 /// Longest piece of an offending value that is repeated in a message, in characters.
 const MAX_VALUE_CHARS: usize = 80;
+/// Longest path of a field in a message, in characters: names within it may be the user's.
+const MAX_FIELD_CHARS: usize = 200;
+/// Longest of the other parts of a message, in characters: lists of what is known may be long.
+const MAX_PART_CHARS: usize = 4096;
+/// Longest name that a slip of the finger is looked for in, bytes; no name of ours is as long.
+const MAX_SLIP_BYTES: usize = 256;
 
 /// A place in an input: a file (or flag) name with an optional line and column, both from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,7 +93,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.place.source.is_empty() {
-            write!(f, "{}:", self.place.source)?;
+            write!(f, "{}:", escaped(&self.place.source, MAX_PART_CHARS))?;
         }
         if let Some((line, column)) = self.place.position {
             write!(f, "{line}:{column}:")?;
@@ -95,17 +102,17 @@ impl fmt::Display for Problem {
             f.write_str(" ")?;
         }
         if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
+            write!(f, "{}: ", escaped(&self.field, MAX_FIELD_CHARS))?;
         }
         if !self.value.is_empty() {
             write!(f, "{}: ", printable(&self.value))?;
         }
-        f.write_str(&self.what)?;
+        f.write_str(&escaped(&self.what, MAX_PART_CHARS))?;
         if !self.allowed.is_empty() {
-            write!(f, " (allowed: {})", self.allowed)?;
+            write!(f, " (allowed: {})", escaped(&self.allowed, MAX_PART_CHARS))?;
         }
         if !self.next_step.is_empty() {
-            write!(f, "; {}", self.next_step)?;
+            write!(f, "; {}", escaped(&self.next_step, MAX_PART_CHARS))?;
         }
         Ok(())
     }
@@ -178,6 +185,9 @@ impl Findings {
 
 /// The known name closest to `name`, if one is close enough to be meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > MAX_SLIP_BYTES {
+        return None;
+    }
     known
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(name, k), k))
@@ -188,28 +198,36 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// `value` with control characters escaped and its length bounded, so that a message stays one line.
 pub fn printable(value: &str) -> String {
-    let mut out: String = value
-        .chars()
-        .take(MAX_VALUE_CHARS)
-        .flat_map(escape_control)
-        .collect();
-    if value.chars().nth(MAX_VALUE_CHARS).is_some() {
+    escaped(value, MAX_VALUE_CHARS)
+}
+
+/// The first `most` characters of `text`, those escaped that would move a terminal's cursor, color it or
+/// turn the direction of writing; three dots stand for the rest.
+pub fn escaped(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(most));
+    let mut characters = text.chars();
+    for c in characters.by_ref().take(most) {
+        if c.is_control() || is_invisible_format(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    if characters.next().is_some() {
         out.push_str("...");
     }
     out
 }
 
-fn escape_control(c: char) -> Vec<char> {
-    if c.is_control() {
-        c.escape_default().collect()
-    } else {
-        vec![c]
-    }
+/// Marks that break a line or turn the direction of the text after them.
+fn is_invisible_format(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Findings, Problem, nearest, printable};
+    use proptest::prelude::*;
 
     #[test]
     fn a_problem_prints_place_field_value_reason_bound_and_next_step() {
@@ -251,5 +269,33 @@ mod tests {
     fn control_characters_are_escaped_and_long_values_cut() {
         assert_eq!(printable("a\nb"), "a\\nb");
         assert_eq!(printable(&"x".repeat(100)).len(), 83);
+        assert_eq!(printable(&"x".repeat(80)).len(), 80);
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn a_name_far_longer_than_any_is_no_slip_of_the_finger() {
+        let long = "x".repeat(1 << 20);
+        assert_eq!(nearest(&long, [long.as_str()]), None);
+    }
+
+    proptest! {
+        /// Whatever the user wrote, a problem is one line without control characters, and short.
+        #[test]
+        fn every_part_of_a_problem_is_escaped_and_cut(
+            parts in prop::collection::vec("(\\PC|\\pC|\u{1b}\\[31m){0,20}", 6),
+            times in 1_usize..5000,
+        ) {
+            let [source, field, value, what, allowed, next] = &parts[..] else { unreachable!() };
+            let problem = Problem::new(field.repeat(times), value.repeat(times), what.repeat(times))
+                .in_source(source.repeat(times))
+                .at(1, 1)
+                .allowed(allowed.repeat(times))
+                .next(next.repeat(times));
+            let text = problem.to_string();
+            prop_assert!(!text.contains(char::is_control));
+            // Ten characters stand for one at most.
+            prop_assert!(text.chars().count() <= 10 * (4 * 4096 + 200 + 80) + 100);
+        }
     }
 }

@@ -8,6 +8,7 @@ mod fields;
 mod laws;
 mod read;
 
+pub use fields::WEIGHT;
 pub use laws::{Arrivals, Discipline, Network, PollPhase, SizeDrift, Sizes, Span, SpeedDrift};
 pub use read::Text;
 

@@ -31,8 +31,8 @@ pub(crate) struct Cli {
     /// Where to send: http://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub(crate) target: String,
-    /// Rows go here; an existing file is replaced
-    #[arg(long, value_name = "CSV")]
+    /// Rows go here; an existing file is replaced. With /dev/stdout the summary goes to standard error
+    #[arg(long, value_name = "CSV", overrides_with = "out")]
     pub(crate) out: PathBuf,
     /// Replay this many times faster than the workload says
     #[arg(long, default_value_t = 1.0, value_name = "X", allow_negative_numbers = true, value_parser = speed)]

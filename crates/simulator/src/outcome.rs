@@ -2,7 +2,8 @@
 
 use http::HeaderMap;
 use schema::decision::Decision;
-use schema::headers::{self, WorkerTiming};
+use schema::headers::{self, WorkerTiming, is_name};
+use schema::problem::printable;
 
 /// Exactly one of these is the fate of every scheduled request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,28 +54,34 @@ pub(crate) struct Head {
     pub(crate) reason: Option<String>,
     pub(crate) decision: Decision,
     pub(crate) timing: Option<WorkerTiming>,
+    /// The first value that was left out because it cannot be true.
+    pub(crate) refused: Option<String>,
 }
 
 impl Head {
-    /// Reads the headers of an answer; what cannot be read counts as unknown.
+    /// Reads the headers of an answer; what cannot be true counts as unknown.
     pub(crate) fn read(status: u16, headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-        let decision = text(headers::DECISION)
-            .and_then(|v| Decision::parse(v).ok())
+        let mut values = Values {
+            headers,
+            refused: None,
+        };
+        let name = |v: &str| is_name(v).then(|| v.to_string());
+        let reason = |v: &str| is_reason(v).then(|| v.to_string());
+        let container = values.value(headers::CONTAINER, name);
+        let attempts = values.value(headers::ATTEMPTS, |v| v.parse().ok());
+        let reason = values.value(headers::REASON, reason);
+        let timing = values.value(headers::WORKER_TIMING, WorkerTiming::parse);
+        let (decision, refused) = values
+            .value(headers::DECISION, |v| Some(Decision::read(v)))
             .unwrap_or_default();
         Self {
             status,
-            container: text(headers::CONTAINER)
-                .map(str::to_string)
-                .or_else(|| decision.container.clone()),
-            attempts: text(headers::ATTEMPTS)
-                .and_then(|v| v.parse().ok())
-                .or(decision.attempts),
-            reason: text(headers::REASON)
-                .filter(|v| is_reason(v))
-                .map(str::to_string),
-            timing: text(headers::WORKER_TIMING).and_then(WorkerTiming::parse),
+            container: container.or_else(|| decision.container.clone()),
+            attempts: attempts.or(decision.attempts),
+            reason,
+            timing,
             decision,
+            refused: values.refused.or(refused),
         }
     }
 
@@ -86,6 +93,25 @@ impl Head {
             // A server that is not our balancer gives no reason; the status column says the rest.
             Fate::Error(self.reason.clone().unwrap_or_else(|| "status".into()))
         }
+    }
+}
+
+/// The headers of one answer, and the first value among them that cannot be true.
+struct Values<'a> {
+    headers: &'a HeaderMap,
+    refused: Option<String>,
+}
+
+impl Values<'_> {
+    fn value<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let value = self.headers.get(name)?;
+        let read = value.to_str().ok().and_then(read);
+        if read.is_none() {
+            let text = String::from_utf8_lossy(value.as_bytes());
+            self.refused
+                .get_or_insert_with(|| format!("{name}: {}", printable(&text)));
+        }
+        read
     }
 }
 
@@ -168,6 +194,7 @@ mod tests {
         assert_eq!(good.decision.pick_ns, Some(300));
         assert_eq!(good.timing.map(|t| t.service_time_us), Some(70));
         assert_eq!(good.fate(), Fate::Ok);
+        assert_eq!(good.refused, None);
 
         let damaged = head(
             200,
@@ -181,9 +208,17 @@ mod tests {
             damaged,
             Head {
                 status: 200,
+                refused: Some("x-plumbline-attempts: -1".into()),
                 ..Head::default()
             }
         );
+        for name in ["", "=1+1", "@sum", "a,b", "\"", "a b", "\t-1"] {
+            let told = HeaderValue::from_static(name);
+            let headers = HeaderMap::from_iter([(HeaderName::from_static("x-container"), told)]);
+            let read = Head::read(200, &headers);
+            assert_eq!(read.container, None, "{name}");
+            assert!(read.refused.is_some(), "{name}");
+        }
     }
 
     #[test]

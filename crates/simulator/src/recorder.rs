@@ -2,10 +2,11 @@
 //!
 //! One thread owns the file. Whole lines are appended and handed to the operating system at least
 //! every 200 ms; the file is synced at the end. When a write fails, the file is cut back to its
-//! last whole line, the run is told to stop, and later rows are only counted.
+//! last whole line, the run is told to stop, and later rows are only counted. What cannot seek, such as
+//! a pipe, takes the same lines; of the one under way when it fails a part may have gone out.
 
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -106,8 +107,10 @@ struct LineFile {
 /// # Errors
 /// The file cannot be made or written.
 pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
-    let mut file =
-        File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    let mut file = input::open_with(path, &options)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let mut header = row::COLUMNS.join(",");
     header.push('\n');
     file.write_all(header.as_bytes())
@@ -134,17 +137,17 @@ pub(crate) fn start(
 }
 
 fn record(
-    mut file: File,
+    file: File,
     messages: &Receiver<Message>,
     make_row: &MakeRow,
     mut tally: Tally,
     progress: &Progress,
     failed: &CancellationToken,
 ) -> io::Result<Recorded> {
-    let whole_bytes = file.seek(SeekFrom::End(0))?;
+    let header = row::COLUMNS.join(",").len() + 1;
     let mut lines = LineFile {
         file,
-        whole_bytes,
+        whole_bytes: header as u64,
         rows_written: 0,
         batch: Vec::with_capacity(2 * BATCH_BYTES),
         rows_in_batch: 0,
@@ -208,25 +211,34 @@ impl LineFile {
         if self.batch.is_empty() || self.failure.is_some() {
             return;
         }
-        match self.file.write_all(&self.batch) {
+        let mut reached = 0;
+        match self.write_batch(&mut reached) {
             Ok(()) => {
                 self.whole_bytes += self.batch.len() as u64;
                 self.rows_written += self.rows_in_batch;
             }
-            Err(error) => self.give_up(error),
+            Err(error) => self.give_up(error, reached),
         }
         self.batch.clear();
         self.rows_in_batch = 0;
     }
 
-    /// Keeps the whole lines of the batch that reached the file and cuts the rest off.
-    fn give_up(&mut self, error: io::Error) {
-        let reached = self
-            .file
-            .stream_position()
-            .unwrap_or(self.whole_bytes)
-            .saturating_sub(self.whole_bytes) as usize;
-        let written = &self.batch[..reached.min(self.batch.len())];
+    /// Writes the batch and counts what went out, which no position tells of a pipe.
+    fn write_batch(&mut self, reached: &mut usize) -> io::Result<()> {
+        while *reached < self.batch.len() {
+            match self.file.write(&self.batch[*reached..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(step) => *reached += step,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the whole lines among the `reached` bytes of the batch and cuts the rest off.
+    fn give_up(&mut self, error: io::Error, reached: usize) {
+        let written = &self.batch[..reached];
         let whole = written
             .iter()
             .rposition(|b| *b == b'\n')

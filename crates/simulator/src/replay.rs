@@ -383,8 +383,23 @@ fn lag_bound_ns(cli: &Cli, requests: &Requests) -> u64 {
     }
 }
 
+/// Whether a path means what standard output is.
+fn is_standard_output(path: &Path) -> bool {
+    let same = |stdout: rustix::fs::Stat| {
+        let meant = rustix::fs::stat(path)?;
+        rustix::io::Result::Ok((meant.st_dev, meant.st_ino) == (stdout.st_dev, stdout.st_ino))
+    };
+    rustix::fs::fstat(std::io::stdout())
+        .and_then(same)
+        .unwrap_or(false)
+}
+
 /// Refuses to start when the disk can hardly hold the rows.
 fn check_space(out: &Path, rows: usize) -> anyhow::Result<()> {
+    if std::fs::metadata(out).is_ok_and(|found| !found.is_file()) {
+        // A pipe or a device takes no room in its folder.
+        return Ok(());
+    }
     let folder = match out.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -404,6 +419,13 @@ fn check_space(out: &Path, rows: usize) -> anyhow::Result<()> {
 }
 
 fn report(cli: &Cli, summary: &Summary) -> anyhow::Result<()> {
+    if let Some(first) = &summary.first_refused {
+        console::tell!(
+            "warning: {} answers carried header values that cannot be true, first {first}; they are \
+             left out of the rows",
+            summary.answers_with_refused_values
+        );
+    }
     if summary.generator_saturated {
         console::tell!(
             "warning: generator_saturated: the client could not keep the schedule (lateness p99 \
@@ -420,5 +442,10 @@ fn report(cli: &Cli, summary: &Summary) -> anyhow::Result<()> {
     } else {
         summary.preview()
     };
+    if is_standard_output(&cli.out) {
+        // Readers of the rows take all that comes there for rows.
+        console::print_aside(format_args!("{text}"));
+        return Ok(());
+    }
     Ok(console::print(format_args!("{text}"))?)
 }

@@ -32,6 +32,9 @@ pub(crate) struct Tally {
     missing: u64,
     /// Answers by container, after the warm-up.
     containers: BTreeMap<String, u64>,
+    /// Answers with a header value that was left out because it cannot be true, and the first one.
+    refused: u64,
+    first_refused: Option<String>,
     last_sent_ns: u64,
     last_done_ns: u64,
 }
@@ -82,6 +85,10 @@ pub(crate) struct Summary {
     /// Null when no row after the warm-up is ok.
     pub(crate) latency: Option<Latency>,
     pub(crate) shares: BTreeMap<String, f64>,
+    /// Answers with a header value that cannot be true; it is missing in their rows.
+    pub(crate) answers_with_refused_values: u64,
+    #[serde(skip)]
+    pub(crate) first_refused: Option<String>,
     pub(crate) lateness_p50_us: Option<f64>,
     pub(crate) lateness_p99_us: Option<f64>,
     pub(crate) lateness_max_us: Option<f64>,
@@ -130,6 +137,10 @@ impl Tally {
         }
         self.last_sent_ns = self.last_sent_ns.max(outcome.sent_ns.unwrap_or(0));
         self.last_done_ns = self.last_done_ns.max(outcome.done_ns.unwrap_or(0));
+        if let Some(value) = outcome.head.as_ref().and_then(|h| h.refused.as_ref()) {
+            self.refused += 1;
+            self.first_refused.get_or_insert_with(|| value.clone());
+        }
         if outcome.seq < self.warmup {
             return;
         }
@@ -200,6 +211,8 @@ impl Tally {
             closed_loop: facts.closed_loop,
             actions: facts.actions,
             reasons: self.reasons,
+            answers_with_refused_values: self.refused,
+            first_refused: self.first_refused,
         }
     }
 }

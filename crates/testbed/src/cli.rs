@@ -202,10 +202,10 @@ pub(crate) struct UpArgs {
     #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
     pub(crate) burn_fraction: BurnFraction,
     /// Port of the balancer's traffic on 127.0.0.1
-    #[arg(long, default_value_t = 8080, value_name = "PORT")]
+    #[arg(long, default_value_t = 8080, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
     /// Port of the balancer's admin listener on 127.0.0.1
-    #[arg(long, default_value_t = 8081, value_name = "PORT")]
+    #[arg(long, default_value_t = 8081, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) admin_port: u16,
 }
 

@@ -28,6 +28,13 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts everything; containers stay, processes run until a signal.
 pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
+    if arguments.port == arguments.admin_port {
+        let port = arguments.admin_port.to_string();
+        let what = "is the port of the traffic, --port, too";
+        return Err(Problem::new("--admin-port", port, what)
+            .next("give another one")
+            .into());
+    }
     let programs = Programs::find()?;
     let strategies = parse_list(&arguments.strategy, &programs.strategies()?)?;
     let [strategy] = &strategies[..] else {

@@ -122,6 +122,11 @@ pub struct Run {
     pub event_log: Option<PathBuf>,
 }
 
+/// How the command line calls the flag of a field.
+fn flag_of(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
+}
+
 macro_rules! scenario_flags {
     ($($(#[$meta:meta])* $name:ident: $field:literal),* $(,)?) => {
         /// The flags of a scenario; each is the text form of a field.
@@ -138,10 +143,10 @@ macro_rules! scenario_flags {
 
         impl ScenarioFlags {
             /// Those given: field, flag, text.
-            pub fn texts(&self) -> Vec<(&'static str, &'static str, &str)> {
+            pub fn texts(&self) -> Vec<(&'static str, String, &str)> {
                 let mut given = Vec::new();
                 $(if let Some(text) = &self.$name {
-                    given.push(($field, concat!("--", $field), text.as_str()));
+                    given.push(($field, flag_of(stringify!($name)), text.as_str()));
                 })*
                 given
             }
@@ -252,8 +257,8 @@ scenario_flags! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, ScenarioFlags};
-    use clap::CommandFactory as _;
+    use super::{Cli, Command, ScenarioFlags};
+    use clap::{CommandFactory as _, Parser as _};
     use schema::scenario::Scenario;
 
     #[test]
@@ -278,5 +283,29 @@ mod tests {
             );
         }
         assert!(ScenarioFlags::default().texts().is_empty());
+    }
+
+    /// Every flag of a scenario given, so that what messages call each can be compared with what it is.
+    #[test]
+    fn messages_call_a_flag_as_the_command_line_does() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").expect("there");
+        let single = run
+            .get_arguments()
+            .filter(|a| a.get_action().takes_values());
+        let longs: Vec<String> = single
+            .filter_map(|a| Some(format!("--{}", a.get_long()?)))
+            .collect();
+        let line = ["twin", "run"].into_iter().map(String::from);
+        let flags = longs.iter().map(|long| format!("{long}=1"));
+        let cli = Cli::try_parse_from(line.chain(flags)).expect("all flags");
+        let Command::Run(given) = cli.command else {
+            panic!("run was asked for")
+        };
+        let texts = given.scenario.texts();
+        assert!(texts.len() > 25, "{}", texts.len());
+        for (field, flag, _) in texts {
+            assert!(longs.contains(&flag), "{field}: {flag} of {longs:?}");
+        }
     }
 }

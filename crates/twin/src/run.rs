@@ -61,7 +61,7 @@ pub fn scenario_of(flags: &ScenarioFlags) -> anyhow::Result<Scenario> {
     };
     let mut over = Scenario::default();
     for (field, flag, text) in flags.texts() {
-        over.set(field, flag, text)?;
+        over.set(field, &flag, text)?;
     }
     if let Some(path) = &flags.faults {
         over.faults = Some(Timeline::parse(

@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use schema::problem::{Problem, Problems};
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 /// Bytes of the answer that are read; its first line is what counts.
@@ -12,9 +13,19 @@ const MAX_ANSWER_BYTES: u64 = 4096;
 /// Asks `url`; good if the answer is 200.
 ///
 /// # Errors
-/// A malformed URL, no connection, no answer within `timeout`, another status.
+/// A malformed URL, no connection, no whole answer within `timeout`, another status.
 pub(crate) fn run(url: &str, timeout: Duration) -> anyhow::Result<()> {
     let (authority, path) = split(url)?;
+    let (sender, asked) = sync_channel(1);
+    let name = authority.clone();
+    // Looking a name up knows no limit, and an answer may come byte by byte: the thread is left behind.
+    std::thread::spawn(move || sender.send(ask(&authority, &path, timeout)));
+    asked
+        .recv_timeout(timeout)
+        .unwrap_or_else(|_| bail!("{name}: no answer within {timeout:?}"))
+}
+
+fn ask(authority: &str, path: &str, timeout: Duration) -> anyhow::Result<()> {
     let address = authority
         .to_socket_addrs()
         .with_context(|| format!("{authority}: no such address"))?
@@ -61,7 +72,26 @@ fn split(url: &str) -> Result<(String, String), Problems> {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{run, split};
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    #[test]
+    fn an_answer_that_trickles_is_no_answer() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            while stream.write_all(b"H").is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let error = run(&url, Duration::from_millis(200)).expect_err("no end");
+        assert!(
+            error.to_string().contains("no answer within 200ms"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_url_without_a_path_means_healthz() {

@@ -1,11 +1,12 @@
 //! One JSON line per attempt, written by a thread of its own so that no request waits for a disk.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -52,12 +53,15 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     lines: SyncSender<Line>,
-    failed: AtomicBool,
+    incomplete: Arc<AtomicBool>,
 }
 
 /// Ends the log: waits until everything is written.
 #[derive(Debug)]
-pub(crate) struct Closer(JoinHandle<()>);
+pub(crate) struct Closer {
+    writer: JoinHandle<io::Result<()>>,
+    incomplete: Arc<AtomicBool>,
+}
 
 impl RequestLog {
     /// Opens `path` for appending.
@@ -76,16 +80,17 @@ impl RequestLog {
         let writer = thread::Builder::new()
             .name("request-log".into())
             .spawn(move || write_lines(file, &waiting))?;
+        let incomplete = Arc::new(AtomicBool::new(false));
         let log = Self {
             lines,
-            failed: AtomicBool::new(false),
+            incomplete: Arc::clone(&incomplete),
         };
-        Ok((log, Closer(writer)))
+        Ok((log, Closer { writer, incomplete }))
     }
 
     /// Hands over a line without waiting.
     pub(crate) fn write(&self, line: Line) {
-        if self.lines.try_send(line).is_err() && !self.failed.swap(true, Ordering::Relaxed) {
+        if self.lines.try_send(line).is_err() && !self.incomplete.swap(true, Ordering::Relaxed) {
             tracing::error!("request log incomplete: the disk is full or too slow");
         }
     }
@@ -93,14 +98,21 @@ impl RequestLog {
 
 impl Closer {
     /// Waits for the last line; every handle of the log must be gone.
-    pub(crate) fn wait(self) {
-        if self.0.join().is_err() {
-            tracing::error!("request log: the writer has failed");
+    ///
+    /// # Errors
+    /// Lines are missing.
+    pub(crate) fn wait(self) -> anyhow::Result<()> {
+        let ended = self.writer.join();
+        let written = ended.unwrap_or_else(|_| Err(io::Error::other("its writer died")));
+        written.context("the request log is not whole")?;
+        if self.incomplete.load(Ordering::Relaxed) {
+            bail!("the request log is not whole: lines came faster than they could be written");
         }
+        Ok(())
     }
 }
 
-fn write_lines(file: File, waiting: &Receiver<Line>) {
+fn write_lines(file: File, waiting: &Receiver<Line>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, file);
     let mut flushed_at = Instant::now();
     loop {
@@ -112,18 +124,18 @@ fn write_lines(file: File, waiting: &Receiver<Line>) {
         let due = flushed_at.elapsed() >= FLUSH_EVERY;
         if let Err(error) = write_one(&mut out, line.as_ref(), due) {
             tracing::error!(%error, "request log: writing failed, no further lines");
-            return;
+            // What is left in memory has nowhere to go.
+            let _ = out.into_parts();
+            return Err(error);
         }
         if due {
             flushed_at = Instant::now();
         }
     }
-    if let Err(error) = out.flush() {
-        tracing::error!(%error, "request log: writing failed");
-    }
+    out.flush()
 }
 
-fn write_one(out: &mut impl Write, line: Option<&Line>, flush: bool) -> std::io::Result<()> {
+fn write_one(out: &mut impl Write, line: Option<&Line>, flush: bool) -> io::Result<()> {
     if let Some(line) = line {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::config::{Config, admin_token};
 use crate::host::CpuGroup;
 use crate::listener::{self as server, Answer, Limits, json, with_type};
-use crate::request_log::RequestLog;
+use crate::request_log::{Closer, RequestLog};
 use crate::{engine, work};
 use anyhow::{Context, bail};
 use gate::Ending;
@@ -30,7 +30,7 @@ const ADMIN_LIMITS: Limits = Limits {
 /// Serves until SIGTERM or SIGINT, then finishes what is held.
 ///
 /// # Errors
-/// Bad flags, a port in use, a log that cannot be written, requests still held at the end of the
+/// Bad flags, a port in use, a log that cannot be written or lacks lines, requests still held at the end of the
 /// drain time.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let config = Config::try_new(args)?;
@@ -66,10 +66,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let ended = gate::block_on_one_thread(listen(args, &app, gate))
         .context("the async runtime did not start")?;
     drop(app);
-    if let Some(closer) = closer {
-        closer.wait();
-    }
-    ended
+    let whole = closer.map_or(Ok(()), Closer::wait);
+    ended.and(whole)
 }
 
 async fn listen(args: &ServeArgs, app: &Arc<App>, gate: Arc<Gate>) -> anyhow::Result<()> {

@@ -238,12 +238,21 @@ fn attempt(headers: &HeaderMap) -> Option<u32> {
     text.rsplit_once('-')?.1.parse().ok()
 }
 
-/// The task size from the header, else from the query.
+/// The task size from the header, else from the query; two of either could be read differently.
 fn task_size_mi(headers: &HeaderMap, query: Option<&str>) -> Result<f64, String> {
-    let from_query = || query?.split('&').find_map(|pair| pair.strip_prefix("mi="));
-    let text = match headers.get(headers::TASK_SIZE_MI) {
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    let mut asked = pairs.filter_map(|pair| pair.strip_prefix("mi="));
+    let mut told = headers.get_all(headers::TASK_SIZE_MI).iter();
+    let (from_header, from_query) = (told.next(), asked.next());
+    if told.next().is_some() || asked.next().is_some() {
+        return Err(
+            "the task size is given twice; give it once, as header x-task-size-mi or query mi"
+                .into(),
+        );
+    }
+    let text = match from_header {
         Some(value) => value.to_str().unwrap_or("(not text)").trim(),
-        None => from_query().ok_or(
+        None => from_query.ok_or(
             "no task size: give it in millions of instructions as header x-task-size-mi or query \
              mi (1 to 100000)",
         )?,
@@ -359,6 +368,16 @@ mod tests {
                 .unwrap_err()
                 .contains("no task size")
         );
+        let mut twice = with("400");
+        twice.append("x-task-size-mi", HeaderValue::from_static("400"));
+        for (headers, query) in [
+            (&twice, None),
+            (&none, Some("mi=7&mi=8")),
+            (&none, Some("mi=7&x=1&mi=7")),
+        ] {
+            let error = task_size_mi(headers, query).unwrap_err();
+            assert!(error.contains("given twice"), "{error}");
+        }
         for bad in ["0.99", "100001", "-5", "NaN", "inf", "", "1e999", "12 3"] {
             assert!(task_size_mi(&with(bad), None).is_err(), "{bad}");
         }

@@ -5,6 +5,8 @@ use crate::core::Core;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::StatusCode;
+use schema::json::Fields;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use strategies::Spec;
@@ -39,7 +41,7 @@ pub(super) async fn set(
     State(core): State<Arc<Core>>,
     body: Bytes,
 ) -> Result<Json<Current>, Refused> {
-    let wanted: Wanted = read(&body)?;
+    let Fields(wanted) = read::<Fields<Wanted>>(&body)?;
     let spec = Spec::parse_live(&wanted.strategy).map_err(bad)?;
     core.lock().set_strategy(&spec).map_err(bad)?;
     tracing::info!("strategy is now {spec}");
@@ -66,7 +68,7 @@ pub(super) async fn reset(
     let reset: Reset = if body.iter().all(u8::is_ascii_whitespace) {
         Reset::default()
     } else {
-        read(&body)?
+        read::<Fields<Reset>>(&body)?.0
     };
     let spec = reset
         .strategy
@@ -83,8 +85,15 @@ pub(super) async fn reset(
     let file = reset.event_log.as_deref();
     let old_log = core.lock().reset(spec.as_ref(), reset.seed, file)?;
     if let Some(complete) = old_log {
-        // An error means that the writer is gone; its lines then count as lost.
-        let _ = tokio::task::spawn_blocking(move || complete.recv()).await;
+        let heard = tokio::task::spawn_blocking(move || complete.recv()).await;
+        let trouble = match heard {
+            Ok(Ok(loss)) => loss.map(|loss| loss.to_string()),
+            _ => Some("the writer of the event log is gone".into()),
+        };
+        if let Some(trouble) = trouble {
+            let text = format!("{trouble}; the new run has begun");
+            return Err(Refused(StatusCode::INTERNAL_SERVER_ERROR, text));
+        }
     }
     let view = serde_json::to_value(now(&core)).map_err(bad)?;
     Ok(Json(view))

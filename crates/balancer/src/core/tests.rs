@@ -1,5 +1,6 @@
 use super::{Attempt, Core, Picked, Ticket, Told};
 use crate::event_log::EventLog;
+use schema::decision::Decision;
 use schema::event::Event;
 use schema::report::{Report, Source};
 use schema::rng::{Purpose, below, stream};
@@ -34,6 +35,22 @@ fn pick(core: &Arc<Core>, tried: &[BackendId]) -> Option<Picked> {
         tried,
         cost_mi: None,
     })
+}
+
+/// The record that goes to the client says nothing that its reader takes for impossible.
+#[test]
+fn the_spelling_of_every_strategy_passes_the_reader_of_decisions() {
+    for known in strategies::registry::describe() {
+        let spec = known.name.parse::<strategies::Spec>().unwrap();
+        for strategy in [spec.to_string(), known.name.to_string()] {
+            let decision = Decision {
+                strategy: Some(strategy),
+                ..Decision::default()
+            };
+            let read = Decision::read(&decision.to_string());
+            assert_eq!(read, (decision, None));
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(crate) const CONNECT_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "conne
 pub(crate) const PER_TRY_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "per_try_timeout");
 pub(crate) const TOTAL_TIMEOUT: Refusal = (StatusCode::GATEWAY_TIMEOUT, "total_timeout");
 pub(crate) const NO_BACKEND: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "no_backend");
+pub(crate) const LOOP: Refusal = (StatusCode::LOOP_DETECTED, "loop");
 pub(crate) const SHED: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "shed");
 pub(crate) const METHOD: Refusal = (StatusCode::METHOD_NOT_ALLOWED, "method");
 pub(crate) const BODY_TOO_LARGE: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");
@@ -37,9 +38,15 @@ pub(crate) fn refuse(
     attempts: u32,
     receipt: Option<Receipt>,
 ) -> Response<ResponseBody> {
-    let text = Bytes::from(format!("{} {reason}\n", status.as_u16()));
+    let text = match reason {
+        "loop" => {
+            "508 loop: the request goes round among balancers; is one of them its own --backend?\n"
+                .into()
+        }
+        _ => format!("{} {reason}\n", status.as_u16()),
+    };
     let mut answer = Response::new(ResponseBody::Own {
-        text: Some(text),
+        text: Some(Bytes::from(text)),
         _receipt: receipt,
     });
     *answer.status_mut() = status;

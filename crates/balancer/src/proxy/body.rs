@@ -10,7 +10,7 @@ use gate::Conn;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::cell::Cell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -220,9 +220,51 @@ pub(crate) enum ResponseBody {
     Streamed(Box<Streamed>),
 }
 
+/// A body of which what came with the head was looked at.
+pub(crate) struct Begun {
+    first: Option<Result<Frame<Bytes>, hyper::Error>>,
+    incoming: Incoming,
+    /// The head told its length.
+    pub(crate) has_length: bool,
+}
+
+impl Begun {
+    /// Looks at what of the body is there. `None` if it is malformed: such an answer is no answer, and
+    /// nothing of it has reached the client yet.
+    pub(crate) async fn look(mut incoming: Incoming) -> Option<Self> {
+        let has_length = incoming.size_hint().exact().is_some();
+        let there = poll_fn(|cx| Poll::Ready(Pin::new(&mut incoming).poll_frame(cx))).await;
+        let first = match there {
+            Poll::Ready(Some(Err(e))) if is_malformed(&e) => return None,
+            Poll::Ready(first) => first,
+            Poll::Pending => None,
+        };
+        Some(Self {
+            first,
+            incoming,
+            has_length,
+        })
+    }
+}
+
+/// Whether a body breaks the rules of its framing, rather than breaking off.
+fn is_malformed(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|e| e.downcast_ref::<io::Error>());
+    cause.is_some_and(|e| {
+        matches!(
+            e.kind(),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
+        )
+    })
+}
+
 /// A backend's answer under way: ends its dispatch exactly once, whatever happens to it.
 pub(crate) struct Streamed {
+    /// What came with the head.
+    first: Option<Result<Frame<Bytes>, hyper::Error>>,
     incoming: Incoming,
+    /// The backend broke it off.
+    broken: bool,
     silence: Silence,
     open: Option<Open>,
 }
@@ -242,9 +284,11 @@ pub(crate) struct Open {
 
 impl ResponseBody {
     /// Streams a backend's answer.
-    pub(crate) fn streamed(incoming: Incoming, silence: Duration, open: Open) -> Self {
+    pub(crate) fn streamed(begun: Begun, silence: Duration, open: Open) -> Self {
         let mut streamed = Streamed {
-            incoming,
+            first: begun.first,
+            incoming: begun.incoming,
+            broken: false,
             silence: Silence::new(silence),
             open: Some(open),
         };
@@ -255,6 +299,18 @@ impl ResponseBody {
 }
 
 impl Streamed {
+    fn size_hint(&self) -> SizeHint {
+        let rest = self.incoming.size_hint();
+        let first = match &self.first {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len) as u64,
+            _ => 0,
+        };
+        match rest.exact() {
+            Some(rest) => SizeHint::with_exact(first + rest),
+            None => rest,
+        }
+    }
+
     fn settle_if_over(&mut self) {
         if self.incoming.is_end_stream() {
             self.settle();
@@ -291,14 +347,31 @@ impl Streamed {
         io::Error::other(reason)
     }
 
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => Pin::new(&mut self.incoming).poll_frame(cx),
+        }
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        match Pin::new(&mut self.incoming).poll_frame(cx) {
+        if self.broken {
+            return Poll::Ready(Some(Err(self.fail(Status::Error, BODY_TRUNCATED))));
+        }
+        match self.poll_next(cx) {
             Poll::Pending => {
                 ready!(self.silence.lasts(cx));
                 Poll::Ready(Some(Err(self.fail(Status::Timeout, BODY_IDLE))))
             }
             Poll::Ready(Some(Err(_))) => {
-                Poll::Ready(Some(Err(self.fail(Status::Error, BODY_TRUNCATED))))
+                // The server drops what it has not sent when a body fails. It sends while a body is
+                // silent, so the client gets the head and what came before.
+                self.broken = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
@@ -341,7 +414,9 @@ impl Body for ResponseBody {
         match self {
             Self::Own { text, .. } => text.is_none(),
             Self::Streamed(streamed) => {
-                streamed.open.is_none() && streamed.incoming.is_end_stream()
+                streamed.open.is_none()
+                    && streamed.first.is_none()
+                    && streamed.incoming.is_end_stream()
             }
         }
     }
@@ -351,7 +426,7 @@ impl Body for ResponseBody {
             Self::Own { text, .. } => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64))
             }
-            Self::Streamed(streamed) => streamed.incoming.size_hint(),
+            Self::Streamed(streamed) => streamed.size_hint(),
         }
     }
 }

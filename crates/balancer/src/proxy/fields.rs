@@ -19,6 +19,8 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REQUEST_ID_NAME: HeaderName = HeaderName::from_static(REQUEST_ID);
 const VIA_VALUE: HeaderValue = HeaderValue::from_static("1.1 plumbline");
+/// How every balancer ends its part of `Via`.
+pub(crate) const VIA_NAME: &str = " plumbline";
 
 /// Fields that belong to one connection only (RFC 9110, 7.6.1).
 fn is_hop_by_hop(name: &HeaderName) -> bool {

@@ -1,7 +1,7 @@
 //! One request: checked, placed, sent, answered.
 
 use super::answer;
-use super::body::{BodyFault, Open, Progress, RequestBody, ResponseBody};
+use super::body::{Begun, BodyFault, Open, Progress, RequestBody, ResponseBody};
 use super::fields::{self, Peer, safe_request_id};
 use super::framing::{self, Refusal};
 use super::pool::{self, Pool, Sender};
@@ -217,7 +217,7 @@ impl Proxy {
         backend: BackendId,
         number: u32,
         job: &Job<'_>,
-    ) -> Result<(Response<Incoming>, Sender), Missed> {
+    ) -> Result<(Response<Begun>, Sender), Missed> {
         let total = job.began + self.settings.total;
         let per_try = self.settings.per_try.map(|d| Instant::now() + d);
         let deadline = per_try.map_or(total, |p| p.min(total));
@@ -237,8 +237,11 @@ impl Proxy {
         let exchange = self.exchange(request, authority, backend, job.progress, copy);
         let refusal = match tokio::time::timeout_at(deadline, exchange).await {
             Ok(Ok((answer, sender))) => {
-                if framing::check_answer(&answer) {
-                    return Ok((answer, sender));
+                let (head, body) = answer.into_parts();
+                if framing::check_answer(&head)
+                    && let Some(begun) = Begun::look(body).await
+                {
+                    return Ok((Response::from_parts(head, begun), sender));
                 }
                 answer::BAD_RESPONSE
             }
@@ -305,25 +308,24 @@ impl Proxy {
     /// Turns a backend's answer into the client's; its body settles the dispatch.
     fn relay(
         &self,
-        answer: Response<Incoming>,
+        answer: Response<Begun>,
         sender: Sender,
         ticket: Ticket,
         receipt: Receipt,
         job: &Job<'_>,
     ) -> Response<ResponseBody> {
-        let (mut head, incoming) = answer.into_parts();
+        let (mut head, begun) = answer.into_parts();
         let open = Open {
             answer: outcome(&head, ticket.elapsed_ns()),
             told: told(&head.headers),
             ticket,
             receipt,
             progress: Rc::clone(job.progress),
-            close_delimited: job.version == Version::HTTP_10
-                && incoming.size_hint().exact().is_none(),
+            close_delimited: job.version == Version::HTTP_10 && !begun.has_length,
             sender,
             pool: Rc::clone(&self.pool),
         };
-        let body = ResponseBody::streamed(incoming, self.settings.body_idle, open);
+        let body = ResponseBody::streamed(begun, self.settings.body_idle, open);
         head.version = Version::HTTP_11;
         fields::for_client(&mut head.headers);
         Response::from_parts(head, body)

@@ -4,13 +4,19 @@
 //! anything ambiguous is refused on both sides.
 
 use super::answer;
+use super::fields::VIA_NAME;
 use gate::MAX_URI_BYTES;
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use http::{HeaderMap, Method, StatusCode, Version, request};
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, VIA};
+use http::{HeaderMap, Method, Version, request, response};
+use schema::headers::TASK_SIZE_MI;
 
 pub(crate) use gate::refusal::Refusal;
 
 const BAD: Refusal = answer::BAD_REQUEST;
+
+/// Balancers that a request passes at most. Chains of two or three make sense; a balancer that is its own
+/// backend would go on for ever.
+const MAX_HOPS: usize = 8;
 
 /// Checks a request's target and fields. The gate has judged the raw head already; this holds for
 /// whatever comes by another way, and for what only the parsed target shows.
@@ -44,16 +50,30 @@ pub(crate) fn check_request(head: &request::Parts) -> Result<(), Refusal> {
     if head.version < Version::HTTP_11 && head.headers.contains_key(TRANSFER_ENCODING) {
         return Err(BAD);
     }
-    if is_ambiguous(&head.headers) {
-        Err(BAD)
-    } else {
-        Ok(())
+    // Whoever reads the first and whoever reads the last would see different work.
+    let sizes = head.headers.get_all(TASK_SIZE_MI).iter().count();
+    if sizes > 1 || is_ambiguous(&head.headers) {
+        return Err(BAD);
     }
+    if has_looped(&head.headers) {
+        return Err(answer::LOOP);
+    }
+    Ok(())
 }
 
-/// Whether an answer can be passed on: its length is plain, and it is no tunnel.
-pub(crate) fn check_answer<B>(answer: &http::Response<B>) -> bool {
-    answer.status() != StatusCode::SWITCHING_PROTOCOLS && !is_ambiguous(answer.headers())
+/// Whether a request has passed so many balancers that it must be going round among them.
+fn has_looped(headers: &HeaderMap) -> bool {
+    let hops = headers.get_all(VIA).iter().flat_map(|value| {
+        let hops = value.as_bytes().split(|b| *b == b',');
+        hops.filter(|hop| hop.trim_ascii().ends_with(VIA_NAME.as_bytes()))
+    });
+    hops.take(MAX_HOPS).count() == MAX_HOPS
+}
+
+/// Whether an answer can be passed on: its length is plain, its status one that HTTP has (RFC 9110,
+/// section 15), and it is no tunnel.
+pub(crate) fn check_answer(answer: &response::Parts) -> bool {
+    (200..600).contains(&answer.status.as_u16()) && !is_ambiguous(&answer.headers)
 }
 
 /// A body whose length two readers could see differently.
@@ -75,8 +95,8 @@ pub(crate) fn is_ambiguous(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check_request;
-    use http::{Request, Version};
+    use super::{check_answer, check_request};
+    use http::{Request, Response, Version};
 
     fn refused(
         build: impl FnOnce(http::request::Builder) -> http::request::Builder,
@@ -130,6 +150,35 @@ mod tests {
                 .header("transfer-encoding", "chunked")
         };
         assert_eq!(refused(old), Some(400));
+    }
+
+    #[test]
+    fn an_answer_has_a_status_of_http() {
+        for (status, good) in [
+            (199, false),
+            (101, false),
+            (200, true),
+            (599, true),
+            (600, false),
+            (999, false),
+        ] {
+            let answer = Response::builder().status(status).body(()).unwrap();
+            let (answer, ()) = answer.into_parts();
+            assert_eq!(check_answer(&answer), good, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_task_size_stands_once_and_a_round_of_balancers_ends() {
+        let with = |name: &'static str, value: &'static str, times: usize| {
+            refused(|b| (0..times).fold(b.header("host", "h"), |b, _| b.header(name, value)))
+        };
+        assert_eq!(with("x-task-size-mi", "5", 1), None);
+        assert_eq!(with("x-task-size-mi", "5", 2), Some(400));
+        assert_eq!(with("via", "1.1 plumbline", 7), None);
+        assert_eq!(with("via", "1.1 plumbline", 8), Some(508));
+        assert_eq!(with("via", "1.0 plumbline , 1.1 plumbline", 4), Some(508));
+        assert_eq!(with("via", "1.1 other, 2 plumbline.example", 9), None);
     }
 
     #[test]

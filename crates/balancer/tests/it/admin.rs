@@ -260,3 +260,57 @@ fn a_stop_finishes_what_runs_and_cuts_what_does_not() {
     balancer.signal("-TERM");
     assert_eq!(balancer.wait().code(), Some(1), "something was cut");
 }
+
+#[test]
+fn a_list_where_an_object_is_meant_is_refused_and_changes_nothing() {
+    let backend = Backend::start(|_| ok("ok"));
+    let balancer = Balancer::start(&[&backend], &["--strategy", "random"]);
+    let cases = [
+        (
+            "POST",
+            "/api/backends",
+            "[null,\"http://127.0.0.1:1\",1,1,1]",
+        ),
+        ("PATCH", "/api/backends/a", "[7]"),
+        ("PUT", "/api/strategy", "[\"round-robin\"]"),
+        ("POST", "/api/reset", "[null,9,null]"),
+        ("POST", "/api/reports", "[[\"a\",5.0,1]]"),
+        ("POST", "/api/reset", "[]"),
+        ("POST", "/api/reset", "null"),
+    ];
+    for (method, path, body) in cases {
+        let (code, text) = balancer.admin(method, path, body);
+        assert_eq!(code, 400, "{path} {body}: {text}");
+        assert!(text.contains("expected an object"), "{path} {body}: {text}");
+    }
+    let state = balancer.state();
+    assert_eq!(state["strategy"], "random");
+    assert_eq!(
+        (&state["backends"][0]["weight"], &state["backends"][1]),
+        (&1.into(), &serde_json::Value::Null)
+    );
+    let long = format!("{{\"{}\":1}}", "x".repeat(500_000));
+    let (code, text) = balancer.admin("POST", "/api/reset", &long);
+    assert_eq!(code, 400);
+    assert!(text.len() < 1000, "{} bytes", text.len());
+}
+
+#[test]
+fn without_a_backend_that_takes_requests_it_is_not_ready() {
+    let backend = Backend::start(|_| ok("ok"));
+    let balancer = Balancer::start(&[&backend], &[]);
+    balancer.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    balancer.until("ready", |b| b.admin("GET", "/readyz", "").0 == 200);
+    let order = |method, path| assert_eq!(balancer.admin(method, path, "").0, 200);
+    let not_ready = || {
+        let (code, text) = balancer.admin("GET", "/readyz", "");
+        assert_eq!(code, 503, "{text}");
+        assert!(text.contains("no backend takes requests"), "{text}");
+    };
+    order("POST", "/api/backends/a/drain");
+    not_ready();
+    order("POST", "/api/backends/a/undrain");
+    assert_eq!(balancer.admin("GET", "/readyz", "").0, 200);
+    order("DELETE", "/api/backends/a");
+    not_ready();
+}

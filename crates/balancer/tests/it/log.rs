@@ -167,6 +167,77 @@ fn a_changed_pick_is_found_and_a_gap_refused() {
     assert_eq!(replay(&path).0, Some(2), "no such file");
 }
 
+/// The disk is full from the first line on; the traffic goes on, and nobody is told that all is well.
+#[test]
+fn a_log_that_lost_lines_is_told_by_the_state_the_reset_and_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = worker();
+    let full = folder.path().join("full.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let log = full.display().to_string();
+    let mut balancer = Balancer::start(&[&worker], &["--event-log", &log]);
+    load(&balancer, 40);
+    balancer.until("lost", |b| {
+        b.metric("plumbline_event_log_lines_lost_total") > 40
+            && b.state()["event_log_lines_lost"].as_u64() > Some(40)
+    });
+    let (code, text) = balancer.admin("POST", "/api/reset", "{\"event_log\":\"b.jsonl\"}");
+    assert_eq!(code, 500, "{text}");
+    assert!(text.contains("full.jsonl is not whole"), "{text}");
+    assert!(text.contains("the new run has begun"), "{text}");
+    assert_eq!(balancer.state()["event_log"], "b.jsonl");
+    load(&balancer, 40);
+    let (code, text) = balancer.admin("POST", "/api/reset", "{\"event_log\":\"c.jsonl\"}");
+    assert_eq!(code, 200, "the second log is whole: {text}");
+    balancer.signal("-TERM");
+    assert_eq!(balancer.wait().code(), Some(1));
+    assert_eq!(replay(&folder.path().join("b.jsonl")).0, Some(0));
+}
+
+/// A disk that fills up within a line leaves a log of whole lines that replays.
+#[test]
+fn a_log_cut_by_a_full_disk_replays_up_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let worker = worker();
+    let log = path.display().to_string();
+    let flags = ["--event-log", &log, "--strategy", "random"];
+    // No file may grow beyond 64 blocks of 512 or 1024 bytes.
+    let mut balancer = Balancer::start_limited(&[&worker], &flags, 64);
+    load(&balancer, 400);
+    balancer.until("lost", |b| {
+        b.metric("plumbline_event_log_lines_lost_total") > 0
+    });
+    balancer.signal("-TERM");
+    assert_eq!(balancer.wait().code(), Some(1));
+    assert!(events(&path).len() > 20);
+    let (code, verdict) = replay(&path);
+    assert_eq!(code, Some(0), "{verdict}");
+    assert!(!verdict.contains("unfinished"), "{verdict}");
+}
+
+#[test]
+fn what_is_no_text_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let worker = worker();
+    let log = path.display().to_string();
+    let mut balancer = Balancer::start(&[&worker], &["--event-log", &log]);
+    load(&balancer, 8);
+    balancer.signal("-TERM");
+    assert_eq!(balancer.wait().code(), Some(0));
+    let whole = std::fs::read(&path).unwrap();
+    let second = 1 + whole.iter().position(|b| *b == b'\n').unwrap();
+    for bad in [&b"\xff\xfe\n"[..], b"{\"event\":\"\x1b[31m\"}\n", b"{}\n"] {
+        let damaged = [&whole[..second], bad, &whole[second..]].concat();
+        std::fs::write(&path, damaged).unwrap();
+        let (code, text) = replay(&path);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains("line 2: no event"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
 #[test]
 fn every_log_is_judged_and_a_missing_model_is_named_where_it_lies() {
     let result = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The balancer as a process between raw sockets: both sides are captured and compared.
 
 mod admin;
+mod answers;
 mod bodies;
 mod ejection;
 mod framing;

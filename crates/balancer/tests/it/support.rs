@@ -34,16 +34,27 @@ impl Balancer {
     }
 
     pub(crate) fn in_front_of(backends: &[SocketAddr], flags: &[&str]) -> Self {
-        let named = ["a", "b", "c", "d"].iter().zip(backends);
-        let members: Vec<String> = named
-            .map(|(name, address)| format!("name={name},url=http://{address}"))
-            .collect();
-        Self::of_members(&members, flags)
+        Self::of_members(&named(backends), flags)
+    }
+
+    /// Starts one whose files may not grow beyond so many blocks of 512 or 1024 bytes.
+    pub(crate) fn start_limited(backends: &[&Backend], flags: &[&str], blocks: u32) -> Self {
+        let addresses: Vec<_> = backends.iter().map(|b| b.address).collect();
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("ulimit -f {blocks}; exec \"$@\""), "sh"])
+            .arg(program().get_program())
+            .env("PLUMBLINE_LOG", "error")
+            .env_remove("PLUMBLINE_ADMIN_TOKEN");
+        Self::run(shell, &named(&addresses), flags)
     }
 
     /// Starts one with these values of `--backend`.
     pub(crate) fn of_members(members: &[String], flags: &[&str]) -> Self {
-        let mut command = program();
+        Self::run(program(), members, flags)
+    }
+
+    fn run(mut command: Command, members: &[String], flags: &[&str]) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         if !flags.contains(&"--stats-interval") {
             command.args(["--stats-interval", "20ms"]);
@@ -149,6 +160,14 @@ impl Balancer {
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
+}
+
+/// The values of `--backend` of these addresses, named a, b, c ...
+fn named(backends: &[SocketAddr]) -> Vec<String> {
+    let named = ["a", "b", "c", "d"].iter().zip(backends);
+    named
+        .map(|(name, address)| format!("name={name},url=http://{address}"))
+        .collect()
 }
 
 impl Drop for Balancer {

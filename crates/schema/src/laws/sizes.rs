@@ -118,6 +118,11 @@ impl SizeLaw {
         }
     }
 
+    /// Whether a spelling begins with the name of a law, right or wrong as its values may be.
+    pub fn is_named(text: &str) -> bool {
+        names().any(|name| text.split(':').next() == Some(name))
+    }
+
     /// One size.
     #[inline]
     pub fn draw(&self, rng: &mut dyn RngCore) -> f64 {
@@ -245,10 +250,15 @@ fn bounded(name: &str, text: &str, bounds: RangeInclusive<f64>) -> Result<f64, S
     }
 }
 
+/// What a law may be called.
+fn names() -> impl Iterator<Item = &'static str> {
+    let short = SPELLINGS.map(|(form, _)| form.split([':', '[']).next().unwrap_or(form));
+    short.into_iter().chain(["constant", "exponential"])
+}
+
 fn unknown(name: &str) -> String {
     let forms = SPELLINGS.map(|(form, _)| form);
-    let short = forms.map(|form| form.split([':', '[']).next().unwrap_or(form));
-    let what = match nearest(name, short.into_iter().chain(["constant", "exponential"])) {
+    let what = match nearest(name, names()) {
         Some(near) if near == name => format!("wrong number of values after \"{name}\""),
         Some(near) => format!("unknown size law \"{name}\"; did you mean \"{near}\"?"),
         None => format!("unknown size law \"{name}\""),

@@ -2,10 +2,13 @@
 
 use super::{MAX_REQUESTS, MAX_WORKERS, Scenario, Span};
 use crate::problem::{Problem, Problems};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Largest list element, repetition included.
-const LIST: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
+const LIST: RangeInclusive<f64> = 1e-3..=1e6;
+/// Weights of backends, whole numbers.
+pub const WEIGHT: RangeInclusive<f64> = 1.0..=65_535.0;
 
 impl Scenario {
     /// Names of the fields that [`Scenario::set`] knows, in the order of help texts.
@@ -58,7 +61,8 @@ impl Scenario {
         };
         let number = |min: f64, max: f64| number(text, min, max).map_err(bad);
         let whole = |min: u64, max: u64| whole(text, min, max).map_err(bad);
-        let list = || list(text, &LIST).map_err(bad);
+        let within = format!("{} to {}", LIST.start(), LIST.end());
+        let list = || list(text, &LIST, &within).map_err(bad);
         match name {
             "name" => self.name = Some(text.into()),
             "strategy" => self.strategy = Some(text.into()),
@@ -66,7 +70,7 @@ impl Scenario {
             "model" => self.model.push(text.into()),
             "cores" => self.cores = Some(list()?),
             "speeds" => self.speeds = Some(list()?),
-            "weights" => self.weights = Some(list()?),
+            "weights" => self.weights = Some(weights(text).map_err(bad)?),
             "memory_gb" => self.memory_gb = Some(list()?),
             "mips_per_core" => self.mips_per_core = Some(number(1.0, 1e6)?),
             "mean_service" => self.mean_service = Some(above_zero(text).map_err(problem)?),
@@ -135,8 +139,21 @@ fn whole(text: &str, min: u64, max: u64) -> Result<u64, (String, String)> {
     }
 }
 
-/// Reads `4,3,2` or `1*1000` or a mixture.
-fn list(text: &str, bounds: &std::ops::RangeInclusive<f64>) -> Result<Vec<f64>, (String, String)> {
+fn weights(text: &str) -> Result<Vec<f64>, (String, String)> {
+    let allowed = format!("whole numbers from {} to {}", WEIGHT.start(), WEIGHT.end());
+    let weights = list(text, &WEIGHT, &allowed)?;
+    match weights.iter().find(|w| w.fract() != 0.0) {
+        Some(bad) => Err((format!("{bad} is no weight"), allowed)),
+        None => Ok(weights),
+    }
+}
+
+/// Reads `4,3,2` or `1*1000` or a mixture, each value within `bounds`, which are `allowed` in words.
+fn list(
+    text: &str,
+    bounds: &RangeInclusive<f64>,
+    allowed: &str,
+) -> Result<Vec<f64>, (String, String)> {
     let mut values = Vec::new();
     for piece in text.split(',') {
         let (value, times) = match piece.split_once('*') {
@@ -150,8 +167,7 @@ fn list(text: &str, bounds: &std::ops::RangeInclusive<f64>) -> Result<Vec<f64>, 
             )
         })?;
         if !bounds.contains(&value) {
-            let allowed = format!("{} to {}", bounds.start(), bounds.end());
-            return Err((format!("{value} is out of range"), allowed));
+            return Err((format!("{value} is out of range"), allowed.to_string()));
         }
         let times: usize = times.trim().parse().unwrap_or(0);
         if times == 0 || values.len() + times > MAX_WORKERS {

@@ -99,8 +99,13 @@ impl FromStr for Arrivals {
             "workload" => return Ok(Self::Workload),
             _ => {}
         }
-        if let Ok(law) = SizeLaw::parse(text) {
-            return Ok(Self::Renewal(law));
+        match SizeLaw::parse(text) {
+            Ok(law) => return Ok(Self::Renewal(law)),
+            // A law with a value that is wrong is no unknown process; `constant:GAP` is one of those.
+            Err(why) if SizeLaw::is_named(text) && !text.starts_with("constant") => {
+                return Err(why);
+            }
+            Err(_) => {}
         }
         // Rates in percent and rates left out are known only when the workers are.
         let some = Rates {

@@ -47,6 +47,32 @@ fn what_is_wrong_is_named_with_its_place_and_bound() {
         ),
         (r#"{"poll":"0ms"}"#, "must be above 0"),
         (r#"{"sizes":"h2:0.5"}"#, "1 to 1000"),
+        (
+            r#"{"arrivals":"h2:0.5"}"#,
+            "SCV 0.5 is out of range (allowed: 1 to 1000)",
+        ),
+        (r#"{"arrivals":"pareto:x"}"#, "A \"x\" is not a number"),
+        (
+            r#"{"arrivals":"lognormal:1:2"}"#,
+            "wrong number of values after \"lognormal\"",
+        ),
+        (
+            r#"{"arrivals":"constant:0ms"}"#,
+            "interval_ms 0 is out of range",
+        ),
+        (
+            r#"{"weights":[0]}"#,
+            "(allowed: whole numbers from 1 to 65535)",
+        ),
+        (
+            r#"{"weights":[1.5]}"#,
+            "(allowed: whole numbers from 1 to 65535)",
+        ),
+        (
+            r#"{"weights":[65536]}"#,
+            "(allowed: whole numbers from 1 to 65535)",
+        ),
+        (r#"{"cores":[0]}"#, "(allowed: 0.001 to 1000000)"),
         (r#"{"sizes":"gaussian"}"#, "h2:SCV"),
         (r#"{"arrivals":"gama:3"}"#, "did you mean \"gamma\"?"),
         (

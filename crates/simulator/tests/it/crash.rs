@@ -61,6 +61,53 @@ fn a_full_disk_stops_the_run_and_keeps_whole_rows() {
     }
 }
 
+/// Rows that go to a pipe, to a device and to standard output arrive as in a file.
+#[test]
+fn what_cannot_seek_takes_every_row() {
+    let server = Server::answering(Duration::ZERO);
+    let run = Run::new(&server.url, 50, 1.0);
+    let header = schema::row::COLUMNS.join(",");
+    let check = |text: &str| {
+        assert_eq!(text.lines().next(), Some(header.as_str()));
+        assert_eq!(text.lines().count(), 51, "{text}");
+    };
+    let made = Command::new("mkfifo").arg(run.out()).status();
+    assert!(made.expect("a pipe").success());
+    let child = run.spawn();
+    check(&fs::read_to_string(run.out()).expect("rows"));
+    let done = child.wait_with_output().expect("it ends");
+    assert_eq!(done.status.code(), Some(0));
+    let summary: serde_json::Value = serde_json::from_slice(&done.stdout).expect("a summary");
+    assert_eq!(summary["rows"], 50);
+
+    let mut command = run.command();
+    let done = command.args(["--out", "/dev/stdout"]).output();
+    let done = done.expect("the program starts");
+    assert_eq!(done.status.code(), Some(0));
+    check(&String::from_utf8(done.stdout).expect("text"));
+    let summary: serde_json::Value = serde_json::from_slice(&done.stderr).expect("a summary");
+    assert_eq!(summary["rows"], 50);
+    let done = run.command().args(["--out", "/dev/null"]).output();
+    assert_eq!(done.expect("the program starts").status.code(), Some(0));
+}
+
+#[test]
+fn a_device_without_room_and_a_pipe_without_a_reader_end_the_run() {
+    let server = Server::answering(Duration::ZERO);
+    let run = Run::new(&server.url, 5, 1.0);
+    let full = run.command().args(["--out", "/dev/full"]).output();
+    let full = full.expect("the program starts");
+    assert_eq!(full.status.code(), Some(1));
+    assert_eq!(server.requests(), 0);
+    let made = Command::new("mkfifo").arg(run.out()).status();
+    assert!(made.expect("a pipe").success());
+    let alone = run.command().output().expect("the program starts");
+    assert_eq!(alone.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(text.contains("nobody opened its other end"), "{text}");
+    assert_eq!(server.requests(), 0);
+}
+
 #[test]
 fn a_file_that_cannot_be_made_is_said_before_anything_is_sent() {
     let server = Server::answering(Duration::ZERO);

@@ -72,6 +72,31 @@ fn what_the_balancer_said_is_in_the_row() {
 }
 
 #[test]
+fn what_cannot_be_true_stays_out_of_the_rows_and_is_said_once() {
+    let fields = "x-container: =HYPERLINK(1)\r\nx-plumbline-attempts: 99999999999\r\n\
+                  x-plumbline-reason: @sum\r\nx-worker-timing: queue_wait_us=NaN,service_time_us=1\r\n\
+                  x-plumbline-decision: strategy==1+1,container=+1,pick_ns=18446744073709551615,\
+                  in_flight=7,mean_latency_ms_last_50=inf,stats_age_ms=NaN,cores=-4,memory_gb=1e300,\
+                  cpu_percent=-inf,memory_mib=1e13,predicted_ms=nan\r\n";
+    let server = Server::start(move |_| Act::Send(answer(200, fields), NO_DELAY));
+    let done = Run::new(&server.url, 5, 1.0).finish();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let unknown = "strategy container attempts pick_ns mean_latency_ms_last_50 stats_age_ms cores \
+                   memory_gb cpu_percent memory_mib predicted_ms queue_wait_us service_time_us";
+    for column in unknown.split_whitespace() {
+        assert_eq!(done.column(column), [""; 5], "{column}");
+    }
+    assert_eq!(done.column("in_flight"), ["7"; 5], "what is true stays");
+    assert_eq!(done.count("answers_with_refused_values"), 5);
+    let told: Vec<&str> = done.stderr.lines().collect();
+    let [warning] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert!(warning.contains("5 answers"), "{warning}");
+    assert!(warning.contains("x-container: =HYPERLINK(1)"), "{warning}");
+}
+
+#[test]
 fn requests_carry_identity_size_and_a_body_where_the_method_has_one() {
     let server = Server::answering(NO_DELAY);
     let run = Run::new(&server.url, 1, 5.0).flags(&["--run-id", "demo"]);

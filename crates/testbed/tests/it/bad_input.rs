@@ -33,6 +33,13 @@ fn wrong_arguments_end_with_2_and_say_what_is_known() {
         (&["bench", "--seed", "-1"], "0 to 18446744073709551615"),
         (&["bench", "--burn-fraction", "1.5"], "allowed"),
         (&["bench", "--load", "-1"], "allowed"),
+        (&["up", "--port", "0"], "1..=65535"),
+        (&["up", "--admin-port", "0"], "1..=65535"),
+        (&["up", "--port", "65536"], "1..=65535"),
+        (
+            &["up", "--port", "8081"],
+            "--admin-port: 8081: is the port of the traffic, --port, too",
+        ),
         (
             &["bench", "--resume", "x", "--seed", "1"],
             "cannot be used with",

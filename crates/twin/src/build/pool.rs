@@ -3,12 +3,12 @@
 use super::refuse;
 use crate::engine::WorkerSetup;
 use schema::problem::{Problem, Problems};
-use schema::scenario::Scenario;
+use schema::scenario::{Scenario, WEIGHT};
 
 /// Workers if nothing says otherwise.
 const CORES: [f64; 3] = [4.0, 3.0, 2.0];
 const MEMORY_GB_PER_CORE: f64 = 3.0;
-const MAX_WEIGHT: f64 = 65_535.0;
+const MAX_WEIGHT: f64 = *WEIGHT.end();
 
 /// In position order.
 pub(crate) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems> {
@@ -17,7 +17,8 @@ pub(crate) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems>
     let speeds = each(&scenario.speeds, n, "speeds")?.unwrap_or(vec![1.0; n]);
     let memory = each(&scenario.memory_gb, n, "memory_gb")?;
     let weights = match each(&scenario.weights, n, "weights")? {
-        Some(weights) => whole(&weights)?,
+        // Whole numbers within bounds, as the scenario's reader takes them.
+        Some(weights) => weights.iter().map(|w| *w as u32).collect(),
         None => {
             let capacities: Vec<f64> = cores.iter().zip(&speeds).map(|(c, s)| c * s).collect();
             smallest_integers(&capacities)
@@ -46,17 +47,6 @@ fn each(list: &Option<Vec<f64>>, n: usize, field: &str) -> Result<Option<Vec<f64
             refuse(Problem::new(field, "", what).allowed(format!("1 or {n}")))
         }
     }
-}
-
-fn whole(weights: &[f64]) -> Result<Vec<u32>, Problems> {
-    let good = |w: &f64| w.fract() == 0.0 && (1.0..=MAX_WEIGHT).contains(w);
-    if let Some(bad) = weights.iter().find(|w| !good(w)) {
-        return refuse(
-            Problem::new("weights", bad.to_string(), "no weight")
-                .allowed("whole numbers from 1 to 65535"),
-        );
-    }
-    Ok(weights.iter().map(|w| *w as u32).collect())
 }
 
 /// The smallest integers in the same proportion; rounded to the largest weight if there are none.

@@ -4,7 +4,7 @@ use crate::{stderr, stdout, twin};
 
 #[test]
 fn impossible_parameters_are_refused_with_the_bound() {
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 27] = [
         (&["--poll", "0ms"], "must be above 0"),
         (&["--cores", "0"], "0.001 to 1000000"),
         (&["--cores", "4,x"], "such as 4,3,2"),
@@ -14,7 +14,20 @@ fn impossible_parameters_are_refused_with_the_bound() {
         (&["--balancers", "0"], "1 to 1000"),
         (&["--speeds", "1,2"], "(allowed: 1 or 3)"),
         (&["--weights", "1.5"], "whole numbers from 1 to 65535"),
+        (
+            &["--weights", "0"],
+            "--weights: 0: 0 is out of range (allowed: whole numbers from 1 to 65535)",
+        ),
         (&["--sizes", "h2:0.5"], "1 to 1000"),
+        (
+            &["--arrivals", "h2:0.1"],
+            "--arrivals: h2:0.1: SCV 0.1 is out of range",
+        ),
+        (&["--rate", "-1"], "error: --rate: -1: out of range"),
+        (
+            &["--mips-per-core", "0"],
+            "error: --mips-per-core: 0: out of range",
+        ),
         (&["--sizes", "workload"], "no workload is given"),
         (&["--users", "3", "--load", "0.5"], "closed loop"),
         (&["--slots", "3", "--users", "3"], "both slots and users"),

@@ -94,3 +94,13 @@ fn a_port_in_use_and_a_log_that_cannot_be_written_exit_1() {
     ]);
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn a_request_log_that_lost_lines_is_told_by_the_exit_code_and_stops_nothing() {
+    let mut worker = Running::start(&["--request-log", "/dev/full"]);
+    for _ in 0..2 {
+        assert_eq!(worker.get("/?mi=1").status, 200);
+    }
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.wait().code(), Some(1));
+}

@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::Reader;
-use crate::json::{Node, Object};
+use crate::json::{Fields, Node, Object};
 use crate::problem::nearest;
 use crate::workload::{Api, MAX_AT_US, MAX_REQUESTS, Request, TASK_SIZE_MI};
 
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         let by_id = apis.iter().map(|a| a.id.as_str()).zip(0..).collect();
         let known = Known { apis, by_id };
         let text = &self.document.text[self.document.span(node)];
-        if let Ok(entries) = serde_json::from_str::<Vec<Entry<'_>>>(text) {
+        if let Ok(entries) = serde_json::from_str::<Vec<Fields<Entry<'_>>>>(text) {
             if !(1..=MAX_REQUESTS).contains(&(entries.len() as u64)) {
                 let what = match entries.len() {
                     0 => "the schedule would be empty".to_string(),
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             let mut earliest_us = 0;
-            let requests = entries.iter().map(|entry| {
+            let requests = entries.iter().map(|Fields(entry)| {
                 let request = known.request(entry, earliest_us)?;
                 earliest_us = request.at_us;
                 Some(request)
@@ -102,7 +102,8 @@ impl<'a> Reader<'a> {
         for item in &items {
             let text = &self.document.text[self.document.span(item)];
             let entry = serde_json::from_str(text).ok();
-            if let Some(good) = entry.and_then(|entry| known.request(&entry, earliest_us)) {
+            let good = entry.and_then(|Fields(entry)| known.request(&entry, earliest_us));
+            if let Some(good) = good {
                 earliest_us = good.at_us;
                 continue;
             }
