@@ -2,11 +2,13 @@
 
 pub(crate) mod rules;
 
-use crate::models::ModelFile;
-use crate::settings::{Protection, Settings};
+use crate::settings::Settings;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use input::models::ModelFlag;
 use schema::headers::is_name;
 use schema::problem::{Problem, nearest};
+use schema::protection::Preset;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,8 +45,8 @@ pub(crate) enum Command {
         #[arg(long, value_name = "S")]
         check: Vec<String>,
         /// Latency model, as for serving (repeat).
-        #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
-        models: Vec<ModelFile>,
+        #[arg(long = "model", value_name = "[NAME=]F")]
+        models: Vec<ModelFlag>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -55,8 +57,8 @@ pub(crate) enum Command {
         #[arg(required = true)]
         events: Vec<PathBuf>,
         /// Latency model the log was recorded with (repeat, as then).
-        #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
-        models: Vec<ModelFile>,
+        #[arg(long = "model", value_name = "[NAME=]F")]
+        models: Vec<ModelFlag>,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -95,14 +97,14 @@ pub(crate) struct Serve {
     pub(crate) stats_interval: Duration,
     /// Latency model for predictive strategies, or a folder of them (repeat); named after its file
     /// unless NAME is given.
-    #[arg(long = "model", value_name = "[NAME=]F", value_parser = crate::models::parse)]
-    pub(crate) models: Vec<ModelFile>,
+    #[arg(long = "model", value_name = "[NAME=]F")]
+    pub(crate) models: Vec<ModelFlag>,
     /// What a core of a worker retires, MIPS; only strategies marked as oracles use it.
     #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = parse_mips)]
     pub(crate) mips_per_core: f64,
     /// `plain` compares strategies; `guarded` adds the protections.
-    #[arg(long, value_enum, default_value = "guarded")]
-    pub(crate) protection: Protection,
+    #[arg(long, default_value = Preset::Guarded.name(), value_parser = preset())]
+    pub(crate) protection: Preset,
     /// Write every call of the dispatcher to this file (JSON lines); one that holds anything is kept
     /// and refused.
     #[arg(long, value_name = "F")]
@@ -197,6 +199,10 @@ fn within(text: &str, low_ms: u64, high_ms: u64) -> Result<Duration, String> {
     }
     let text = schema::duration::format;
     Err(format!("must be between {} and {}", text(low), text(high)))
+}
+
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    PossibleValuesParser::new(Preset::NAMES).try_map(|name| name.parse())
 }
 
 fn parse_strategy(text: &str) -> Result<Spec, String> {

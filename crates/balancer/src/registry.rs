@@ -1,6 +1,6 @@
 //! The strategies as this program knows them: listing them, checking how they are spelled.
 
-use crate::models::ModelFile;
+use input::models::ModelFlag;
 use std::process::ExitCode;
 use strategies::Spec;
 use strategies::registry::{describe, table};
@@ -9,7 +9,7 @@ use strategies::registry::{describe, table};
 /// first that is refused.
 pub(crate) fn strategies(
     check: &[String],
-    models: &[ModelFile],
+    models: &[ModelFlag],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     if !check.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn strategies(
     Ok(ExitCode::SUCCESS)
 }
 
-fn checked(texts: &[String], models: &[ModelFile]) -> Result<Vec<Spec>, String> {
+fn checked(texts: &[String], models: &[ModelFlag]) -> Result<Vec<Spec>, String> {
     let models = crate::models::load(models)?;
     texts
         .iter()

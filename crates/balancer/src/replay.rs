@@ -1,7 +1,7 @@
 //! `balancer strategies` and `balancer replay`.
 
-use crate::models::ModelFile;
 use anyhow::{Context, bail};
+use input::models::ModelFlag;
 use schema::event::Event;
 use schema::json::Fields;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 /// a difference, 0.
 pub(crate) fn replay(
     files: &[PathBuf],
-    models: &[ModelFile],
+    models: &[ModelFlag],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let named = !models.is_empty();
@@ -98,7 +98,7 @@ fn recorded_models(log: &Path, error: &anyhow::Error) -> Option<PathBuf> {
             e.is_ok_and(|e| {
                 e.path()
                     .extension()
-                    .is_some_and(|x| x == crate::models::ENDING)
+                    .is_some_and(|x| x == input::models::ENDING)
             })
         })
         .then_some(folder)

@@ -7,11 +7,12 @@ use crate::event_log::{EventLog, Refusal};
 use crate::polls::{self, Polling};
 use crate::proxy::forward::RequestIds;
 use crate::proxy::server::{self, Shared};
-use crate::settings::{NOT_YET, Protection};
+use crate::settings::NOT_YET;
 use anyhow::Context as _;
 use gate::{Ending, bind, block_on_one_thread};
 use rustix::process::Signal;
 use schema::problem::Problem;
+use schema::protection::Preset;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -137,7 +138,7 @@ async fn run(
         admin.local_addr()?
     );
     drop(traffic);
-    if args.protection == Protection::Guarded {
+    if args.protection == Preset::Guarded {
         tracing::warn!("not in this version of guarded: {NOT_YET}");
     }
     tracing::info!(strategy = %args.strategy, backends = args.backends.len(), threads, "started");

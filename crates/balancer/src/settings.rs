@@ -1,25 +1,7 @@
 //! Limits and timeouts of the proxy path, with the reason beside each default.
 
+use schema::protection::Preset;
 use std::time::Duration;
-
-/// Which set of protections the balancer runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Protection {
-    /// One attempt, no limit per try: for comparing strategies.
-    Plain,
-    /// Every protection this build has.
-    Guarded,
-}
-
-impl Protection {
-    /// The name in logs and manifests.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Guarded => "guarded",
-        }
-    }
-}
 
 /// Protections of the preset `guarded` that this version does not have.
 pub(crate) const NOT_YET: &str =
@@ -54,16 +36,17 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The defaults of a protection preset.
-    pub(crate) fn of(protection: Protection) -> Self {
-        let guarded = protection == Protection::Guarded;
+    pub(crate) fn of(protection: Preset) -> Self {
+        let guarded = protection == Preset::Guarded;
+        let limits = protection.limits();
         Self {
             connect: Duration::from_secs(1),
-            per_try: guarded.then_some(Duration::from_secs(10)),
-            total: Duration::from_secs(25),
+            per_try: limits.per_try,
+            total: limits.total,
             body_idle: Duration::from_secs(10),
             max_connections: MAX_CONNECTIONS,
             body_max_bytes: 10 << 20,
-            shed_max_in_flight: if guarded { 4096 } else { 0 },
+            shed_max_in_flight: limits.max_in_flight.unwrap_or(0),
             head: gate::HEAD_LIMIT,
             client_idle: gate::CLIENT_IDLE,
             grace: Duration::from_secs(30),

@@ -6,6 +6,7 @@
 //! ([`open_lines`]).
 
 mod lines;
+pub mod models;
 mod open;
 pub mod recorded;
 

@@ -1,9 +1,79 @@
-//! Rules that protect a pool from backends that fail: ejection, fail-open, the hold of fast failures.
+//! Rules that protect a pool from backends that fail: ejection, fail-open, the hold of fast failures;
+//! and the presets of a balancer, with what each of them means.
 //!
 //! The dispatcher keeps them, the balancer's flags and a simulation set them, and the event log's
 //! first line records them, so that a replay keeps the same ones.
 
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Which set of protections a balancer runs with, real or simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// One attempt, no limit per try: for comparing strategies.
+    Plain,
+    /// Every protection there is.
+    Guarded,
+}
+
+impl Preset {
+    /// Their names in flags, logs and manifests.
+    pub const NAMES: [&str; 2] = ["plain", "guarded"];
+
+    /// The name in flags, logs and manifests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => Self::NAMES[0],
+            Self::Guarded => Self::NAMES[1],
+        }
+    }
+
+    /// The rules of the pool.
+    pub const fn rules(self) -> Rules {
+        match self {
+            Self::Plain => Rules::plain(),
+            Self::Guarded => Rules::guarded(),
+        }
+    }
+
+    /// How long a request may take and how many may be under way.
+    pub const fn limits(self) -> Limits {
+        Limits {
+            per_try: match self {
+                Self::Plain => None,
+                Self::Guarded => Some(Duration::from_secs(10)),
+            },
+            total: Duration::from_secs(25),
+            max_in_flight: match self {
+                Self::Plain => None,
+                Self::Guarded => Some(4096),
+            },
+        }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Plain, Self::Guarded]
+            .into_iter()
+            .find(|preset| preset.name() == text)
+            .ok_or_else(|| format!("unknown word (allowed: {})", Self::NAMES.join(", ")))
+    }
+}
+
+/// What a balancer bears with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From the pick to the head of the answer; `None` = only the total counts.
+    pub per_try: Option<Duration>,
+    /// From the request's head to that of the answer.
+    pub total: Duration,
+    /// Requests in flight over all backends, above which new ones are refused.
+    pub max_in_flight: Option<usize>,
+}
 
 /// All of them. The default is `plain`: none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -184,7 +254,19 @@ pub enum Step {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rules, Step};
+    use super::{Preset, Rules, Step};
+
+    #[test]
+    fn a_preset_reads_its_name() {
+        for (preset, name) in [Preset::Plain, Preset::Guarded]
+            .into_iter()
+            .zip(Preset::NAMES)
+        {
+            assert_eq!((preset.name(), name.parse()), (name, Ok(preset)));
+        }
+        let said = "none".parse::<Preset>().unwrap_err();
+        assert!(said.contains("allowed: plain, guarded"), "{said}");
+    }
 
     #[test]
     fn rules_read_what_they_write() {

@@ -1,10 +1,9 @@
 //! Flags of ejection, fail-open, the hold of fast failures and slow start.
 
 use super::within;
-use crate::settings::Protection;
 use clap::Args;
 use schema::problem::Problem;
-use schema::protection::{Ejection, Mode, Rules};
+use schema::protection::{Ejection, Mode, Preset, Rules};
 use std::time::Duration;
 
 /// On or off.
@@ -99,11 +98,8 @@ fn factor(text: &str) -> Result<f64, String> {
 
 impl RuleFlags {
     /// The preset's rules with the single ones in their place.
-    pub(crate) fn rules(&self, preset: Protection) -> Result<Rules, String> {
-        let rules = match preset {
-            Protection::Plain => Rules::plain(),
-            Protection::Guarded => Rules::guarded(),
-        };
+    pub(crate) fn rules(&self, preset: Preset) -> Result<Rules, String> {
+        let rules = preset.rules();
         let fail_hold = match self.fail_hold {
             Some(Switch::On) => rules.fail_hold.or(Rules::guarded().fail_hold),
             Some(Switch::Off) => None,
