@@ -13,6 +13,7 @@ pub use laws::{Arrivals, Discipline, Network, PollPhase, SizeDrift, Sizes, Span,
 pub use read::Text;
 
 use crate::fault::Timeline;
+use crate::protection::Preset;
 
 /// Value of the `schema` field.
 pub const SCHEMA: &str = "plumbline.scenario/1";
@@ -68,7 +69,7 @@ pub struct Scenario {
     pub poll_arrivals: Option<f64>,
     /// Whether all workers are sampled at one instant.
     pub poll_phase: Option<PollPhase>,
-    /// From the sample to its arrival.
+    /// From the sample to its arrival, besides the way through the network.
     pub fetch_delay: Option<Span>,
     /// One way between balancer and worker.
     pub network_delay: Option<Network>,
@@ -78,6 +79,8 @@ pub struct Scenario {
     pub ask_first: Option<Span>,
     /// A balancer gives a request up after this time.
     pub timeout: Option<Span>,
+    /// What protects it; not said: nothing, not even the limits of time of `plain`.
+    pub protection: Option<Preset>,
     /// Calls in flight of a closed loop.
     pub slots: Option<u32>,
     /// Calls of one action.
@@ -156,6 +159,7 @@ impl Scenario {
             balancers,
             ask_first,
             timeout,
+            protection,
             slots,
             calls,
             users,

@@ -180,7 +180,6 @@ fn compare_arm(
         arm,
         calibration,
         timing: timing.as_ref(),
-        needs_model: needs_model(programs, &arm.strategy)?,
         models: &recorded.folder.path("models"),
     };
     let twin_rows = run.rows(twin, &list, &out.join(format!("{}.csv", stem(arm))))?;
@@ -207,12 +206,6 @@ fn compare_arm(
         lateness_p99_us: arm.lateness_p99_us,
     };
     Ok((of_arm, pairs))
-}
-
-fn needs_model(programs: &Programs, strategy: &str) -> anyhow::Result<bool> {
-    let name = strategy.split(':').next().unwrap_or_default();
-    let registered = programs.strategies()?;
-    Ok(registered.iter().any(|r| r.needs_model && r.name == name))
 }
 
 /// The arms of one strategy so far.
@@ -292,10 +285,9 @@ fn not_modelled(manifest: &Manifest) -> Vec<String> {
         "the spread of the overhead: the twin adds the same to every request".to_string(),
     ];
     if manifest.protection != "plain" {
-        let what = &manifest.protection;
-        left_out.push(format!(
-            "protection {what}: the twin neither retries nor ejects"
-        ));
+        let what = "one repeat on a kept connection that was closed, and what becomes of a request whose \
+                    client gives up";
+        left_out.push(format!("of protection {}: {what}", manifest.protection));
     }
     left_out
 }

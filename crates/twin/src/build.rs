@@ -1,11 +1,12 @@
 //! From a scenario to what the engine simulates; every bound that spans several fields is here.
 
 mod pool;
+mod spacing;
 
 pub(crate) use pool::{name as worker_name, workers};
 
 use crate::engine::WorkLeft;
-use crate::engine::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes};
+use crate::engine::{Class, Delay, Listed, ListedSizes, Phase, Polls, Setup, Source};
 use crate::station::{Cap, Model};
 use schema::fault::{BALANCER, Fault, Timeline};
 use schema::laws::arrivals::{self, Rates};
@@ -14,6 +15,7 @@ use schema::problem::{Problem, Problems};
 use schema::scenario::{Arrivals, Discipline, Network, PollPhase, Scenario, Sizes, Span};
 use schema::schedule::{self, Due};
 use schema::workload::Workload;
+use spacing::Pace;
 use std::sync::Arc;
 use strategies::Spec;
 use strategies::classes::Classes;
@@ -59,10 +61,12 @@ impl Plan {
         let mean = classes.mean_work;
         let seconds = |span: Span| span.seconds(mean);
         let capacity: f64 = workers.iter().map(|w| w.cores * w.speed).sum();
-        let (source, load) = source(scenario, workload, &classes, capacity)?;
+        let due = workload.map(|workload| Arc::from(schedule::expand(workload)));
+        let of_file = workload.map(Workload::requests);
+        let requests = scenario.requests.or(of_file).unwrap_or(REQUESTS);
+        let (source, load) = source(scenario, due.as_ref(), &classes, capacity, requests)?;
+        let listed = due.filter(|_| follows_list(&source, workload));
         let rate_rps = load.map(|load| load * capacity / mean);
-        let listed = workload.map(Workload::requests);
-        let requests = scenario.requests.or(listed).unwrap_or(REQUESTS);
         let warmup = scenario.warmup.unwrap_or(requests / 10);
         if warmup >= requests {
             return refuse(
@@ -73,6 +77,12 @@ impl Plan {
         check_faults(scenario.faults.as_ref(), &workers)?;
         let model = model(scenario, &classes, &workers, mean)?;
         let interval = poll_interval(scenario, rate_rps, mean)?;
+        let pace = Pace {
+            // Requests of a closed loop come no faster than they can be served, in the long run.
+            gap: rate_rps.map_or(mean / capacity, f64::recip),
+            workers: workers.len(),
+        };
+        check_paces(scenario, &model, pace, interval, mean)?;
         // What was given is told as it was given, not as it comes back from the rate.
         let per_interval = rate_rps.map(|rate_rps| rate_rps * interval);
         let arrivals_per_poll = scenario.poll_arrivals.or(per_interval);
@@ -82,6 +92,11 @@ impl Plan {
             mips_per_core: mips,
             classes: classes.classes,
             sizes: classes.sizes,
+            listed: listed.map(|items| Listed {
+                items,
+                sizes: classes.own_sizes,
+            }),
+            own_targets: workload.is_some(),
             source,
             requests,
             polls: Polls {
@@ -100,6 +115,7 @@ impl Plan {
             balancers: scenario.balancers.unwrap_or(1),
             ask_first: scenario.ask_first.map(seconds),
             timeout: scenario.timeout.map(seconds),
+            protection: scenario.protection,
             faults: scenario.faults.clone(),
             speed_drift: scenario.speed_drift.map(|d| (seconds(d.mean), d.factor)),
             size_drift: scenario
@@ -135,6 +151,31 @@ fn poll_interval(scenario: &Scenario, rate_rps: Option<f64>, mean: f64) -> Resul
         (None, Some(arrivals), Some(rate_rps)) => Ok(arrivals / rate_rps),
         (Some(span), None, _) => Ok(span.seconds(mean)),
         (None, None, _) => Ok(POLL_S),
+    }
+}
+
+/// What is asked for may not come too often.
+fn check_paces(
+    scenario: &Scenario,
+    model: &Model,
+    pace: Pace,
+    interval: f64,
+    mean: f64,
+) -> Result<(), Problems> {
+    let balancers = scenario.balancers.unwrap_or(1);
+    if scenario.poll.is_some() {
+        pace.check("poll", interval, balancers)?;
+    }
+    if scenario.poll_arrivals.is_some() {
+        pace.check("poll_arrivals", interval, balancers)?;
+    }
+    if let Some(drift) = scenario.speed_drift {
+        pace.check("speed_drift", drift.mean.seconds(mean), 1)?;
+    }
+    match model {
+        Model::Quota { period, .. } => pace.check("discipline", *period, 1),
+        Model::Grid { step } => pace.check("discipline", *step, 1),
+        Model::Ps | Model::Fcfs | Model::Weighted { .. } => Ok(()),
     }
 }
 
@@ -191,7 +232,7 @@ struct Traffic {
     classes: Vec<Class>,
     sizes: SizeLaw,
     mean_work: f64,
-    own_sizes: TraceSizes,
+    own_sizes: ListedSizes,
     weights: Vec<f64>,
 }
 
@@ -278,13 +319,13 @@ impl Traffic {
                         .next("name one, or choose exp, det, lognormal, h2 or pareto"),
                 );
             }
-            Some(Sizes::Workload) => (noise(workload), TraceSizes::Own),
-            None if workload.is_some() => (noise(workload), TraceSizes::Own),
-            None => (SizeLaw::Exponential, TraceSizes::Law),
-            Some(Sizes::Law(law)) => (law, TraceSizes::Law),
+            Some(Sizes::Workload) => (noise(workload), ListedSizes::Own),
+            None if workload.is_some() => (noise(workload), ListedSizes::Own),
+            None => (SizeLaw::Exponential, ListedSizes::Law),
+            Some(Sizes::Law(law)) => (law, ListedSizes::Law),
         };
         // Under a law of its own every request of a workload has the mean size.
-        let same = workload.is_some() && own_sizes == TraceSizes::Law;
+        let same = workload.is_some() && own_sizes == ListedSizes::Law;
         if same || !listed {
             classes.iter_mut().for_each(|c| c.mean_work = mean);
         }
@@ -308,11 +349,20 @@ fn noise(workload: Option<&Workload>) -> SizeLaw {
     }
 }
 
+/// Whether requests are those of the workload one by one: at its own times always, under other arrivals
+/// where it lists them. Drawn calls are drawn anew there.
+fn follows_list(source: &Source, workload: Option<&Workload>) -> bool {
+    use schema::workload::Traffic;
+    let is_list = |w: &Workload| matches!(w.traffic, Traffic::Listed(_));
+    matches!(source, Source::Trace { .. }) || workload.is_some_and(is_list)
+}
+
 fn source(
     scenario: &Scenario,
-    workload: Option<&Workload>,
+    due: Option<&Arc<[Due]>>,
     traffic: &Traffic,
     capacity: f64,
+    requests: u64,
 ) -> Result<(Source, Option<f64>), Problems> {
     let mean = traffic.mean_work;
     let open =
@@ -366,20 +416,18 @@ fn source(
     }
     // A load that was given is told as it was given, not as it comes back from the rate.
     let of_rate = |rate_rps: f64| scenario.load.unwrap_or(rate_rps * mean / capacity);
-    let natural = workload.map(natural_rate);
+    let natural = due.map(|due| natural_rate(due));
     let rate_rps = match (scenario.load, scenario.rate_rps) {
         (Some(load), _) => load * capacity / mean,
         (None, Some(rate)) => rate,
         (None, None) => natural.unwrap_or(LOAD * capacity / mean),
     };
-    let gaps = match (&scenario.arrivals, workload) {
-        (None | Some(Arrivals::Workload), Some(workload)) => {
-            let due: Arc<[Due]> = schedule::expand(workload).into();
+    let gaps = match (&scenario.arrivals, due) {
+        (None | Some(Arrivals::Workload), Some(due)) => {
             let stretch = natural.unwrap_or(rate_rps) / rate_rps;
             let source = Source::Trace {
-                due,
+                due: Arc::clone(due),
                 stretch,
-                sizes: traffic.own_sizes,
             };
             return Ok((source, Some(of_rate(rate_rps))));
         }
@@ -394,7 +442,6 @@ fn source(
         (Some(Arrivals::Renewal(law)), _) => *law,
         (Some(Arrivals::Process(text)), _) => {
             let process = process(scenario, text, capacity / mean, rate_rps)?;
-            let requests = scenario.requests.unwrap_or(REQUESTS);
             let rate_rps = 1e3 * requests as f64 / process.span_ms(requests);
             return Ok((Source::Process(process), Some(of_rate(rate_rps))));
         }
@@ -428,9 +475,8 @@ fn process(
 }
 
 /// The rate at which a workload's own schedule comes, requests per second.
-fn natural_rate(workload: &Workload) -> f64 {
-    let due = schedule::expand(workload);
-    match schedule::mean_gap_ns(&due) {
+fn natural_rate(due: &[Due]) -> f64 {
+    match schedule::mean_gap_ns(due) {
         Some(gap_ns) if gap_ns > 0.0 => 1e9 / gap_ns,
         _ => 1.0,
     }

@@ -138,6 +138,9 @@ macro_rules! scenario_flags {
             /// Fault timeline (JSON); the testbed reads none yet
             #[arg(long, value_name = "FILE")]
             pub faults: Option<PathBuf>,
+            /// Latency model, or a folder of them (repeat); named after its file unless NAME is given
+            #[arg(long = "model", value_name = "[NAME=]F")]
+            pub models: Vec<String>,
             $($(#[$meta])* pub $name: Option<String>,)*
         }
 
@@ -148,6 +151,7 @@ macro_rules! scenario_flags {
                 $(if let Some(text) = &self.$name {
                     given.push(($field, flag_of(stringify!($name)), text.as_str()));
                 })*
+                given.extend(self.models.iter().map(|text| ("model", flag_of("model"), text.as_str())));
                 given
             }
         }
@@ -161,9 +165,6 @@ scenario_flags! {
     /// Workload file: its requests at its times, or under other laws
     #[arg(long, value_name = "FILE")]
     workload: "workload",
-    /// Latency model, F or NAME=F
-    #[arg(long, value_name = "[NAME=]F")]
-    model: "model",
     /// Cores of each worker, such as 4,3,2 (default) or 1*1000; fractions allowed
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     cores: "cores",
@@ -209,7 +210,7 @@ scenario_flags! {
     /// Poll loops: together (all workers at one instant, default) or spread (each i/n later)
     #[arg(long, value_name = "P")]
     poll_phase: "poll_phase",
-    /// From a poll's sample to its arrival (default 0)
+    /// What the answer to a poll takes besides its way through the network (default 0)
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     fetch_delay: "fetch_delay",
     /// One way between balancer and worker: D or exp:D (default 0)
@@ -224,6 +225,10 @@ scenario_flags! {
     /// A balancer gives a request up after this time (default never)
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     timeout: "timeout",
+    /// What protects the balancer, as its own flag: plain (25s for a request) or guarded (besides:
+    /// ejection, 10s for an attempt, shedding); default: no limit at all
+    #[arg(long, value_name = "P")]
+    protection: "protection",
     /// Closed loop: calls in flight; twenty times as many callers wait their turn
     #[arg(long, value_name = "C", allow_hyphen_values = true)]
     slots: "slots",

@@ -28,7 +28,9 @@ mod watch;
 mod worker;
 
 pub use invariants::Broken;
-pub use setup::{Class, Delay, Phase, Polls, Setup, Source, TraceSizes, WorkLeft, WorkerSetup};
+pub use setup::{
+    Class, Delay, Listed, ListedSizes, Patience, Phase, Polls, Setup, Source, WorkLeft, WorkerSetup,
+};
 pub use watch::{Done, Fate, Picked, Watch};
 
 use crate::station::{Fcfs, Grid, Model, Ps, Quota, Station, Weighted};
@@ -38,9 +40,11 @@ use arrivals::Arrivals;
 use calendar::Calendar;
 use rand_chacha::ChaCha8Rng;
 use reports::Asks;
+use schema::protection::Mode;
 use schema::rng::{Purpose, stream};
 use sizes::Sizes;
 use slots::Slots;
+use strategies::ejection::Note;
 use strategies::registry::Read;
 use strategies::{Dispatcher, PoolError, Spec, Time};
 use worker::Worker;
@@ -111,6 +115,8 @@ struct Needs {
     piggyback: bool,
     docker: bool,
     probes: bool,
+    /// Rules of ejection, and somebody who wants to hear of them.
+    steps: bool,
     /// Any report: workers keep their record.
     reports: bool,
     service_time: bool,
@@ -132,6 +138,7 @@ impl Needs {
             piggyback,
             docker,
             probes,
+            steps: watched && setup.options(0).rules.ejection.mode != Mode::Off,
             reports: polls
                 || reads(Read::Poll)
                 || piggyback
@@ -181,6 +188,9 @@ struct Engine<'a, S: Station, W: Watch> {
     finished: u64,
     next_check: u64,
     url: String,
+    notes: Vec<Note>,
+    patience: Option<f64>,
+    max_in_flight: Option<usize>,
 }
 
 impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
@@ -220,7 +230,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             balancers,
             slots: Slots::default(),
             network: stream(setup.seed, Purpose::Network, 0, 0),
-            asks: Asks::default(),
+            asks: Asks::new(setup),
             drifts: Vec::new(),
             faulty: false,
             tally: Tally::new(setup.requests, setup.warmup, n, setup.mean_work),
@@ -228,6 +238,9 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             finished: 0,
             next_check: (setup.requests / 16).max(1),
             url: String::new(),
+            notes: Vec::new(),
+            patience: setup.patience().map(|(limit, _)| limit),
+            max_in_flight: setup.max_in_flight(),
         })
     }
 
@@ -295,6 +308,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             Event::Fault { number, begins } => self.fault(number, begins),
             Event::Sample { balancer, worker } => self.poll(balancer, worker),
             Event::Sweep { balancer } => self.sweep(balancer),
+            Event::Asked { board } => self.sample(board),
             Event::Board { board } => self.board(board),
             Event::Question { ask, worker } => self.question(ask, worker),
             Event::Answer { ask } => self.answer(ask),

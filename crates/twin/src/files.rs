@@ -1,12 +1,16 @@
 //! Writes what a real run writes: one row per request, and the event log of each balancer.
 
-use crate::engine::{Done, Fate, Picked, Setup, Watch};
+use crate::build::refuse;
+use crate::engine::{Done, Fate, Patience, Picked, Setup, Watch};
 use schema::event::{Event, SCHEMA};
+use schema::problem::{Problem, Problems};
+use schema::protection::Preset;
 use schema::report::Report;
 use schema::row::{self, Row};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use strategies::ejection::Note as Step;
 use strategies::{Answer, Dispatcher, Outcome};
 
 /// What was known of the chosen backend at the pick of the request in a slot.
@@ -93,7 +97,29 @@ impl<'a> Files<'a> {
     }
 }
 
-/// `log.jsonl`, `log-1.jsonl` ..
+/// Outputs that are an input or one another, under any name.
+pub(crate) fn refuse_overwriting(
+    inputs: &[PathBuf],
+    outputs: &[(PathBuf, &str)],
+) -> Result<(), Problems> {
+    for (i, (output, flag)) in outputs.iter().enumerate() {
+        for read in inputs {
+            input::refuse_same(read, output, flag).map_err(|problem| *problem)?;
+        }
+        for (earlier, other) in &outputs[..i] {
+            let is_one = earlier == output || input::refuse_same(earlier, output, flag).is_err();
+            if is_one {
+                let what = format!("is what {other} writes");
+                return refuse(
+                    Problem::new(*flag, output.display().to_string(), what)
+                        .next("name another file"),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The files that [`Files::create`] would make, each with the flag that asks for it.
 pub fn outputs(
     rows: Option<&Path>,
@@ -105,6 +131,7 @@ pub fn outputs(
     rows.into_iter().chain(logs).collect()
 }
 
+/// `log.jsonl`, `log-1.jsonl` ..
 fn numbered(path: &Path, balancer: u32) -> PathBuf {
     if balancer == 0 {
         return path.to_path_buf();
@@ -132,7 +159,7 @@ impl Watch for Files<'_> {
             started_unix_ns: 0,
             poll_interval_ns: options.context.poll_interval_ns,
             mi_per_ms: Some(options.context.mi_per_ms),
-            protection: "plain".into(),
+            protection: self.setup.protection.unwrap_or(Preset::Plain).name().into(),
             slow_start_ns: options.slow_start_ns,
             rules: options.rules,
             members: dispatcher.members(),
@@ -229,6 +256,15 @@ impl Watch for Files<'_> {
         self.log(balancer, &event);
     }
 
+    fn stepped(&mut self, balancer: usize, step: &Step) {
+        let event = Event::Ejection {
+            t_ns: step.at.as_nanos(),
+            backend: step.backend.0,
+            step: step.step,
+        };
+        self.log(balancer, &event);
+    }
+
     fn finished(&mut self, done: &Done) {
         let Some(rows) = &mut self.rows else { return };
         let class = &self.setup.classes[done.class as usize];
@@ -240,8 +276,12 @@ impl Watch for Files<'_> {
             Fate::Status(status) => (status, "error:backend"),
             Fate::Broken => (502, "error:backend_reset"),
             Fate::Refused => (502, "error:connect_refused"),
-            Fate::Timeout => (504, "error:total_timeout"),
+            Fate::Timeout => match self.setup.patience() {
+                Some((_, Patience::PerTry)) => (504, "error:per_try_timeout"),
+                _ => (504, "error:total_timeout"),
+            },
             Fate::Unserved => (503, "error:no_backend"),
+            Fate::Shed => (503, "error:shed"),
         };
         let (intended_ns, done_ns) = (ns(done.arrived), ns(done.finished));
         let at_worker = done.fate == Fate::Ok;

@@ -8,12 +8,13 @@ mod cross;
 
 use crate::output::{Interval, student};
 use crate::run::text_of;
-use crate::sweep::is_dimension;
+use crate::sweep::{SEED, UNSTABLE, VERDICT, is_dimension};
 use crate::table::aligned;
 use clap::Args;
 use cross::{Crossing, crossings};
 use schema::problem::{Problem, Problems, nearest};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -77,8 +78,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 enum Place {
     /// No such run.
     Nothing,
-    /// Some run has no value: unstable.
+    /// Some run was unstable: there is no mean.
     Unstable,
+    /// Some run has no value for another reason: no good answer, say.
+    Empty,
     /// Mean and half its 95 % interval, if there is one.
     Mean {
         mean: f64,
@@ -88,10 +91,11 @@ enum Place {
 }
 
 impl Place {
-    fn of(values: &[Option<f64>]) -> Self {
-        let known: Vec<f64> = values.iter().flatten().copied().collect();
+    fn of(values: &[Value]) -> Self {
+        let known: Vec<f64> = values.iter().filter_map(|v| v.number()).collect();
         match student(&known) {
-            _ if known.len() < values.len() => Self::Unstable,
+            _ if values.contains(&Value::Unstable) => Self::Unstable,
+            _ if known.len() < values.len() => Self::Empty,
             None => Self::Nothing,
             Some(Interval {
                 mean, half_width, ..
@@ -106,7 +110,7 @@ impl Place {
     /// An unstable place is beyond every number.
     fn height(self) -> Option<f64> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Empty => None,
             Self::Unstable => Some(f64::INFINITY),
             Self::Mean { mean, .. } => Some(mean),
         }
@@ -116,12 +120,32 @@ impl Place {
         match self {
             Self::Nothing => "-".into(),
             Self::Unstable => "unstable".into(),
+            Self::Empty => "no value".into(),
             Self::Mean {
                 mean, half_width, ..
             } => match half_width {
                 Some(half_width) => format!("{mean:.4} +- {half_width:.4}"),
                 None => format!("{mean:.4}"),
             },
+        }
+    }
+}
+
+/// What a line says in the column of values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Value {
+    Number(f64),
+    /// Nothing, since the run was unstable.
+    Unstable,
+    /// Nothing.
+    None,
+}
+
+impl Value {
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Unstable | Self::None => None,
         }
     }
 }
@@ -206,7 +230,8 @@ impl Table {
         let row = lines.column("--rows", &arguments.rows)?;
         let column = lines.column("--columns", &arguments.columns)?;
         let value = lines.column("--value", &arguments.value)?;
-        let (row_labels, column_labels) = (labels(&lines, row), labels(&lines, column));
+        let (rows, columns) = (Labels::of(&lines, row), Labels::of(&lines, column));
+        let (row_labels, column_labels) = (rows.names, columns.names);
         if row_labels.len() * column_labels.len() > MAX_PLACES {
             let what = format!("{} x {} places", row_labels.len(), column_labels.len());
             let problem = Problem::new("--rows", &arguments.rows, what);
@@ -214,17 +239,16 @@ impl Table {
         }
         let mut found = vec![vec![Vec::new(); column_labels.len()]; row_labels.len()];
         for line in &lines.lines {
-            let place = |labels: &[String], at: usize| labels.iter().position(|l| *l == line[at]);
-            if let (Some(r), Some(c)) = (place(&row_labels, row), place(&column_labels, column)) {
-                found[r][c].push(line);
-            }
+            let (r, c) = (rows.places[&line[row]], columns.places[&line[column]]);
+            found[r][c].push(line);
         }
         let mut places = Vec::new();
         for of_row in &found {
             let mut of_place = Vec::new();
             for here in of_row {
                 check_alike(&lines.names, here, [row, column])?;
-                of_place.push(Place::of(&numbers(here, value)?));
+                check_once(&lines.names, here)?;
+                of_place.push(Place::of(&values(&lines.names, here, value)?));
             }
             places.push(of_place);
         }
@@ -286,14 +310,22 @@ impl Table {
 }
 
 /// Different values of a column, in the order of the file.
-fn labels(lines: &Lines, at: usize) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for line in &lines.lines {
-        if !labels.contains(&line[at]) {
-            labels.push(line[at].clone());
+struct Labels {
+    names: Vec<String>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Labels {
+    fn of(lines: &Lines, at: usize) -> Self {
+        let (mut names, mut places) = (Vec::new(), BTreeMap::new());
+        for line in &lines.lines {
+            if !places.contains_key(&line[at]) {
+                places.insert(line[at].clone(), names.len());
+                names.push(line[at].clone());
+            }
         }
+        Self { names, places }
     }
-    labels
 }
 
 /// Only replications are averaged: all that tells runs apart, but the seed, is the same.
@@ -314,16 +346,32 @@ fn check_alike(names: &[String], here: &[&Vec<String>], but: [usize; 2]) -> Resu
     Ok(())
 }
 
-/// None for an empty field.
-fn numbers(here: &[&Vec<String>], at: usize) -> Result<Vec<Option<f64>>, Problems> {
-    let number = |line: &&Vec<String>| match line[at].as_str() {
-        "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| {
+/// A run counts once: two lines of one seed are no two replications.
+fn check_once(names: &[String], here: &[&Vec<String>]) -> Result<(), Problems> {
+    let Some(at) = names.iter().position(|name| name == SEED) else {
+        return Ok(());
+    };
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = here.iter().find(|line| !seen.insert(&line[at])) {
+        let what = "a run of this seed is in the table twice";
+        let problem = Problem::new(SEED, &twice[at], what);
+        return Err(problem.next("leave one of the lines out").into());
+    }
+    Ok(())
+}
+
+/// An empty field has no number; why, the verdict says.
+fn values(names: &[String], here: &[&Vec<String>], at: usize) -> Result<Vec<Value>, Problems> {
+    let verdict = names.iter().position(|name| name == VERDICT);
+    let value = |line: &&Vec<String>| match line[at].as_str() {
+        "" if verdict.is_some_and(|v| line[v] == UNSTABLE) => Ok(Value::Unstable),
+        "" => Ok(Value::None),
+        text => text.parse().map(Value::Number).map_err(|_| {
             let problem = Problem::new("--value", text, "not a number");
             problem.next("choose a column of numbers").into()
         }),
     };
-    here.iter().map(number).collect()
+    here.iter().map(value).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::build::{Plan, refuse};
 use crate::cli::{Run, ScenarioFlags};
 use crate::engine::{self, Source};
 use crate::files::{self, Files};
+use crate::models;
 use crate::settle::settled;
 use crate::tally::Outcome;
 use anyhow::Context;
@@ -22,11 +23,7 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &Run) -> anyhow::Result<()> {
     let scenario = scenario_of(&arguments.scenario)?;
     let workload = workload_of(&scenario)?;
-    let plan = Plan::new(
-        &scenario,
-        workload.as_ref(),
-        crate::models::load(&scenario.model)?,
-    )?;
+    let plan = Plan::new(&scenario, workload.as_ref(), models::load(&scenario.model)?)?;
     let (plan, outcome) = simulate(plan, &scenario, arguments)?;
     let (json, table) = shown(&plan, &outcome)?;
     if arguments.json {
@@ -108,34 +105,13 @@ pub(crate) fn model_beside(folder: &Path, text: &str) -> String {
 
 /// Every file that a run reads.
 fn inputs_of(flags: &ScenarioFlags, scenario: &Scenario) -> Vec<PathBuf> {
-    let models = scenario.model.iter();
-    let models = models.map(|m| m.split_once('=').map_or(m.as_str(), |(_, file)| file));
-    let named = scenario.workload.iter().map(String::as_str).chain(models);
+    let models = scenario.model.iter().flat_map(|m| models::paths(m));
+    let workload = scenario.workload.iter().map(PathBuf::from);
+    let named = workload.chain(models);
     named
-        .map(PathBuf::from)
         .chain(flags.scenario.clone())
         .chain(flags.faults.clone())
         .collect()
-}
-
-/// Outputs that are an input or one another, under any name.
-fn refuse_overwriting(inputs: &[PathBuf], outputs: &[(PathBuf, &str)]) -> Result<(), Problems> {
-    for (i, (output, flag)) in outputs.iter().enumerate() {
-        for read in inputs {
-            input::refuse_same(read, output, flag).map_err(|problem| *problem)?;
-        }
-        for (earlier, other) in &outputs[..i] {
-            let is_one = earlier == output || input::refuse_same(earlier, output, flag).is_err();
-            if is_one {
-                let what = format!("is what {other} writes");
-                return refuse(
-                    Problem::new(*flag, output.display().to_string(), what)
-                        .next("name another file"),
-                );
-            }
-        }
-    }
-    Ok(())
 }
 
 fn simulate(plan: Plan, scenario: &Scenario, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
@@ -144,7 +120,7 @@ fn simulate(plan: Plan, scenario: &Scenario, arguments: &Run) -> anyhow::Result<
         let setup = plan.setup.clone();
         let (rows, log) = (arguments.out.as_deref(), arguments.event_log.as_deref());
         let outputs = files::outputs(rows, log, setup.balancers);
-        refuse_overwriting(&inputs_of(&arguments.scenario, scenario), &outputs)?;
+        files::refuse_overwriting(&inputs_of(&arguments.scenario, scenario), &outputs)?;
         let mut files = Files::create(&setup, plan.spec.to_string(), rows, log)?;
         let outcome = engine::run(&setup, &plan.spec, &mut files)?;
         files.finish().context("cannot write the run's files")?;

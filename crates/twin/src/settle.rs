@@ -38,7 +38,7 @@ fn settle(plan: &Plan, outcome: &Outcome) -> Result<Verdict, RunError> {
     }
     let is_beyond = plan.load.is_some_and(|load| load >= 1.0);
     Ok(match verdict {
-        Verdict::Stable if is_beyond => Verdict::Unstable {
+        Verdict::Stable | Verdict::TooShort if is_beyond => Verdict::Unstable {
             drift_rps: 0.0,
             worker: fullest(plan, outcome),
         },

@@ -9,6 +9,7 @@ mod journal;
 mod row;
 
 use crate::build::Plan;
+use crate::files;
 use crate::parallel;
 use crate::settle::settled;
 use anyhow::Context as _;
@@ -17,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inputs::Inputs;
 use journal::Journal;
 use row::Columns;
-pub(crate) use row::is_dimension;
+pub(crate) use row::{SEED, UNSTABLE, VERDICT, is_dimension};
 use schema::problem::{Problem, Problems};
 use schema::sweep::Sweep;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(out) => out.clone(),
         None => Path::new(arguments.file.file_stem().unwrap_or_default()).with_extension("csv"),
     };
-    input::refuse_same(&arguments.file, &out, "--out").map_err(|problem| *problem)?;
+    let outputs = Journal::files(&out).map(|path| (path, "--out"));
+    files::refuse_overwriting(inputs.paths(), &outputs)?;
     let digest = inputs.digest(&text);
     let journal = Journal::open(&out, &digest, sweep.runs())?;
     let resumed = journal.done();

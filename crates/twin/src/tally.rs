@@ -8,6 +8,8 @@ pub use crate::output::Verdict;
 /// Requests per worker below which some worker gets more than it can do by chance, and that alone says
 /// nothing.
 const FEW_PER_WORKER: u64 = 1000;
+/// Fewer requests after the warm-up say nothing of growth: not one for each of its slices.
+const FEWEST: u64 = 20;
 /// First width of the bins of the number in the system, mean works.
 const BIN: f64 = 0.01;
 
@@ -169,10 +171,10 @@ impl Tally {
             .collect()
     }
 
-    /// On the window after the first tenth. One arrival makes no window.
+    /// On the window after the first tenth.
     fn verdict(&self) -> Verdict {
-        if self.requests < self.warm_from + 2 {
-            return Verdict::Stable;
+        if self.requests < self.warm_from + FEWEST {
+            return Verdict::TooShort;
         }
         let routed: Vec<f64> = self.routed.iter().map(Sum::value).collect();
         let capacity: Vec<f64> = self.capacities().collect();

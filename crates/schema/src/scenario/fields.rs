@@ -12,7 +12,7 @@ pub const WEIGHT: RangeInclusive<f64> = 1.0..=65_535.0;
 
 impl Scenario {
     /// Names of the fields that [`Scenario::set`] knows, in the order of help texts.
-    pub const FIELDS: [&str; 30] = [
+    pub const FIELDS: [&str; 31] = [
         "name",
         "strategy",
         "workload",
@@ -36,6 +36,7 @@ impl Scenario {
         "balancers",
         "ask_first",
         "timeout",
+        "protection",
         "slots",
         "calls",
         "users",
@@ -87,6 +88,7 @@ impl Scenario {
             "balancers" => self.balancers = Some(whole(1, 1000)? as u32),
             "ask_first" => self.ask_first = Some(above_zero(text).map_err(problem)?),
             "timeout" => self.timeout = Some(above_zero(text).map_err(problem)?),
+            "protection" => self.protection = Some(word(text).map_err(problem)?),
             "slots" => self.slots = Some(whole(1, 1_000_000)? as u32),
             "calls" => self.calls = Some(whole(1, 1000)? as u32),
             "users" => self.users = Some(whole(1, 10_000_000)? as u32),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use schema::manifest::{Arm, Manifest};
 use schema::row::Row;
 use serde::{Deserialize, Serialize};
@@ -27,48 +27,18 @@ pub(super) struct TwinRun<'a> {
     pub(super) arm: &'a Arm,
     pub(super) calibration: &'a Calibration,
     pub(super) timing: Option<&'a Timing>,
-    /// The strategy predicts latencies.
-    pub(super) needs_model: bool,
     /// The result's folder of models.
     pub(super) models: &'a Path,
 }
 
 impl TwinRun<'_> {
-    /// Runs the twin on the requests of `list` and returns its rows, which `out` keeps. The twin takes
-    /// one model: the strategy's, or as in the balancer the first that fits.
+    /// Runs the twin on the requests of `list` and returns its rows, which `out` keeps.
     pub(super) fn rows(&self, twin: &Path, list: &Path, out: &Path) -> anyhow::Result<Vec<Row>> {
-        let models = self.model_files()?;
-        let named = |m: &&ModelFile| self.arm.strategy.contains(&format!("model={}", m.name));
-        let candidates: Vec<Option<&ModelFile>> = match models.iter().find(named) {
-            _ if !self.needs_model => vec![None],
-            Some(named) => vec![Some(named)],
-            None => models.iter().map(Some).collect(),
-        };
-        let mut ended = Err(anyhow!(
-            "the result holds no latency model for this strategy"
-        ));
-        for model in candidates {
-            ended = self.run(twin, list, out, model);
-            if ended.is_ok() {
-                break;
-            }
-        }
-        ended?;
-        read_rows(out)
-    }
-
-    fn run(
-        &self,
-        twin: &Path,
-        list: &Path,
-        out: &Path,
-        model: Option<&ModelFile>,
-    ) -> anyhow::Result<()> {
         let mut command = Command::new(twin);
         command.arg("run").args(self.flags());
         command.arg("--workload").arg(list);
         command.arg("--out").arg(out).arg("--json");
-        if let Some(model) = model {
+        for model in self.model_files()? {
             command.arg("--model").arg(model.flag());
         }
         let output = command.stdin(Stdio::null()).output();
@@ -77,7 +47,7 @@ impl TwinRun<'_> {
             let complaint = String::from_utf8_lossy(&output.stderr);
             bail!("twin: {}: {}", output.status, complaint.trim());
         }
-        Ok(())
+        read_rows(out)
     }
 
     fn flags(&self) -> Vec<String> {
@@ -89,6 +59,9 @@ impl TwinRun<'_> {
         let speed = self.calibration.lone_mips / nominal;
         let gb = schema::stats::BYTES_PER_GB as f64;
         let one_way_ns = (self.calibration.overhead_ms * 1e6 / 2.0).round();
+        // The twin's polls take the network's way as its requests do; the rest of their time is fetch.
+        let fetch_ns = self.timing.map_or(0, |t| t.fetch_ns);
+        let fetch_ns = fetch_ns.saturating_sub(2 * one_way_ns as u64);
         let nominal_ns = (self.manifest.stats_interval_ms * 1e6).round() as u64;
         let flags = [
             ("--strategy", self.arm.strategy.clone()),
@@ -106,10 +79,8 @@ impl TwinRun<'_> {
                 "--poll",
                 format!("{}ns", self.timing.map_or(nominal_ns, |t| t.interval_ns)),
             ),
-            (
-                "--fetch-delay",
-                format!("{}ns", self.timing.map_or(0, |t| t.fetch_ns)),
-            ),
+            ("--fetch-delay", format!("{fetch_ns}ns")),
+            ("--protection", self.manifest.protection.clone()),
             ("--warmup", "0".to_string()),
         ];
         let flags = flags

@@ -22,10 +22,12 @@ pub(super) enum Event {
     Response { slot: u32 },
     /// A fault begins or ends.
     Fault { number: u32, begins: bool },
-    /// One worker is sampled by a balancer's poll loop.
+    /// A balancer's poll loop asks one worker.
     Sample { balancer: u32, worker: u32 },
-    /// All workers are.
+    /// It asks all workers.
     Sweep { balancer: u32 },
+    /// Its questions reach the workers.
+    Asked { board: u32 },
     /// What was sampled becomes visible.
     Board { board: u32 },
     /// A question of a strategy, or one asked before a pick, reaches a worker.

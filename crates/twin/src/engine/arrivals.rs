@@ -127,23 +127,21 @@ impl Arrivals {
         self.next
     }
 
-    /// Takes the arrival that is due; tells what a trace says of it.
+    /// Takes the arrival that is due.
     #[inline(always)]
-    pub(super) fn take(&mut self) -> Option<Due> {
+    pub(super) fn take(&mut self) {
         self.to_come -= 1;
-        let mut due = None;
         match &mut self.kind {
             Kind::Open { law, rng, mean_gap } => self.next += law.draw(rng) * *mean_gap,
             Kind::Process(times) => self.next = times.next_ns() * 1e-9,
-            _ => due = self.take_listed(),
+            _ => self.take_listed(),
         }
         if self.to_come == 0 {
             self.next = f64::INFINITY;
         }
-        due
     }
 
-    fn take_listed(&mut self) -> Option<Due> {
+    fn take_listed(&mut self) {
         let Kind::Trace {
             due,
             stretch,
@@ -152,16 +150,14 @@ impl Arrivals {
             round,
         } = &mut self.kind
         else {
-            return None;
+            return;
         };
-        let taken = due[*at];
         *at += 1;
         if *at == due.len() {
             *at = 0;
             *offset += *round;
         }
         self.next = *offset + due[*at].intended_ns as f64 * 1e-9 * *stretch;
-        Some(taken)
     }
 
     /// Plans the first calls of a closed loop.

@@ -79,6 +79,16 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
+    /// A balancer that stands still handles nothing: what is for it waits until it goes on.
+    pub(super) fn waits_for(&mut self, balancer: u32, rank: Rank, event: Event) -> bool {
+        let until = self.balancers[balancer as usize].frozen_until;
+        let waits = until > self.now;
+        if waits {
+            self.agenda.plan(until, rank, 0, event);
+        }
+        waits
+    }
+
     fn balancer_fault(&mut self, event: &FaultEvent, number: u32, begins: bool) {
         let seed = self.setup.faults.as_ref().map_or(0, |t| t.seed);
         for balancer in &mut self.balancers {

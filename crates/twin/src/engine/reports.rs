@@ -3,24 +3,30 @@
 use super::agenda::{Event, Rank};
 use super::slots::Stage;
 use super::watch::Watch;
-use super::{Engine, Phase};
+use super::{Delay, Engine, Phase, Setup};
 use crate::station::Station;
+use rand_chacha::ChaCha8Rng;
 use schema::fault::hits;
 use schema::report::{Report, Source};
+use schema::rng::{Purpose, exponential, stream};
 use schema::stats::WorkLeft;
+use std::ops::Range;
 use strategies::{BackendId, PollMark};
 
 /// A strategy's question that takes longer than this has no answer, s.
 const PROBE_TIMEOUT: f64 = 3e-3;
+/// Entity of the network stream that delays of polls are drawn from.
+const POLLS: u32 = 1;
 /// Every worker of a sweep.
 const ALL: u32 = u32::MAX;
 /// Usage comes from the container engine this often, s.
 const USAGE_EVERY: f64 = 0.5;
 
-/// What one sweep, or one loop's sample, saw.
+/// One poll under way: whom it asks, then what they said.
 #[derive(Debug, Default)]
 struct Board {
     balancer: u32,
+    marks: Vec<PollMark>,
     samples: Vec<(PollMark, Report)>,
 }
 
@@ -36,8 +42,11 @@ struct Ask {
 }
 
 /// Everything asked and not yet seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Asks {
+    /// Delays of polls: a stream of their own, so that how often a strategy looks changes nothing for
+    /// requests.
+    ways: ChaCha8Rng,
     boards: Vec<Board>,
     free_boards: Vec<u32>,
     asks: Vec<Ask>,
@@ -48,14 +57,28 @@ pub(super) struct Asks {
     rounds: Vec<u64>,
 }
 
+impl Asks {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            ways: stream(setup.seed, Purpose::Network, POLLS, 0),
+            boards: Vec::new(),
+            free_boards: Vec::new(),
+            asks: Vec::new(),
+            free_asks: Vec::new(),
+            attached: Vec::new(),
+            probes: Vec::new(),
+            rounds: vec![0; setup.balancers as usize * setup.workers.len()],
+        }
+    }
+}
+
 impl<S: Station, W: Watch> Engine<'_, S, W> {
-    /// Plans every poll loop's first sample.
+    /// Plans when every poll loop asks for the first time.
     pub(super) fn plan_polls(&mut self) {
         if self.needs.docker {
             let event = Event::Usage;
             self.agenda.plan(USAGE_EVERY, Rank::Sample, 0, event);
         }
-        self.asks.rounds = vec![0; self.balancers.len() * self.workers.len()];
         if !self.needs.polls {
             return;
         }
@@ -71,11 +94,11 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
-    /// Plans a loop's next sample at a whole number of intervals after its first one.
+    /// Plans when a loop asks next, at a whole number of intervals after its first one.
     fn plan_sample(&mut self, balancer: u32, worker: u32) {
         let (n, interval) = (self.workers.len(), self.setup.polls.interval);
         let many = self.balancers.len() as f64;
-        // A lone balancer samples at multiples of the interval; several are out of step.
+        // A lone balancer asks at multiples of the interval; several are out of step.
         let balancer_phase = match self.balancers.len() {
             1 => 0.0,
             _ => (f64::from(balancer) + 0.37) / many,
@@ -95,22 +118,90 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         self.agenda.plan(at, Rank::Sample, tie, event);
     }
 
-    /// All workers are sampled at this instant.
+    /// A balancer asks every worker at this instant. Under a constant delay the questions stay
+    /// together; under a drawn one each goes its own way.
     pub(super) fn sweep(&mut self, balancer: u32) {
         self.plan_sample(balancer, ALL);
-        let board = self.new_board(balancer);
-        for worker in 0..self.workers.len() as u32 {
-            self.sample_into(board, worker);
+        let all = 0..self.workers.len() as u32;
+        match self.setup.network {
+            Delay::Constant(_) => self.ask_board(balancer, all),
+            Delay::Exponential(_) => all.for_each(|w| self.ask_board(balancer, w..w + 1)),
         }
-        self.send_board(board);
     }
 
-    /// One worker is.
+    /// It asks one worker.
     pub(super) fn poll(&mut self, balancer: u32, worker: u32) {
         self.plan_sample(balancer, worker);
+        self.ask_board(balancer, worker..worker + 1);
+    }
+
+    /// The questions leave: from now on own sends are counted towards the board to come.
+    fn ask_board(&mut self, balancer: u32, workers: Range<u32>) {
+        if self.balancers[balancer as usize].frozen_until > self.now {
+            return;
+        }
+        let now = self.time();
         let board = self.new_board(balancer);
-        self.sample_into(board, worker);
-        self.send_board(board);
+        let marks = &mut self.asks.boards[board as usize].marks;
+        let asking = &mut self.balancers[balancer as usize];
+        for worker in workers {
+            asking.polls += 1;
+            let lost = asking
+                .poll_loss
+                .is_some_and(|(seed, event, p)| hits(seed, event, asking.polls, 0, p));
+            let mark = asking.dispatcher.mark_poll(now, BackendId(worker));
+            marks.extend(mark.filter(|_| !lost));
+        }
+        let delay = self.poll_way();
+        if delay == 0.0 {
+            self.sample(board);
+        } else {
+            let event = Event::Asked { board };
+            self.agenda.plan(self.now + delay, Rank::Sample, 0, event);
+        }
+    }
+
+    /// One way of a poll through the network, s.
+    fn poll_way(&mut self) -> f64 {
+        match self.setup.network {
+            Delay::Constant(delay) => delay,
+            Delay::Exponential(mean) => mean * exponential(&mut self.asks.ways),
+        }
+    }
+
+    /// The questions are there: what is told is true at this instant.
+    pub(super) fn sample(&mut self, board: u32) {
+        let mut samples = std::mem::take(&mut self.asks.boards[board as usize].samples);
+        let mut marks = std::mem::take(&mut self.asks.boards[board as usize].marks);
+        for mark in marks.drain(..) {
+            let report = self.report_of(mark.backend().0, Source::Poll);
+            samples.extend(report.map(|report| (mark, report)));
+        }
+        let this = &mut self.asks.boards[board as usize];
+        (this.samples, this.marks) = (samples, marks);
+        let balancer = this.balancer as usize;
+        let late = self.setup.polls.fetch + self.balancers[balancer].poll_delay;
+        let delay = late + self.poll_way();
+        if delay == 0.0 && self.is_next(Rank::Visible) {
+            self.board(board);
+        } else {
+            let event = Event::Board { board };
+            self.agenda.plan(self.now + delay, Rank::Visible, 0, event);
+        }
+    }
+
+    /// What was sampled is seen; by a balancer that stands still, later.
+    pub(super) fn board(&mut self, board: u32) {
+        let balancer = self.asks.boards[board as usize].balancer;
+        if self.waits_for(balancer, Rank::Visible, Event::Board { board }) {
+            return;
+        }
+        let mut samples = std::mem::take(&mut self.asks.boards[board as usize].samples);
+        for (mark, report) in samples.drain(..) {
+            self.take_in(balancer, mark.backend().0, Some(mark), report);
+        }
+        self.asks.boards[board as usize].samples = samples;
+        self.asks.free_boards.push(board);
     }
 
     fn new_board(&mut self, balancer: u32) -> u32 {
@@ -120,50 +211,6 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         });
         self.asks.boards[index as usize].balancer = balancer;
         index
-    }
-
-    fn sample_into(&mut self, board: u32, worker: u32) {
-        let now = self.time();
-        let b = self.asks.boards[board as usize].balancer as usize;
-        let balancer = &mut self.balancers[b];
-        if balancer.frozen_until > self.now {
-            return;
-        }
-        balancer.polls += 1;
-        let lost = balancer
-            .poll_loss
-            .is_some_and(|(seed, event, p)| hits(seed, event, balancer.polls, 0, p));
-        let mark = balancer.dispatcher.mark_poll(now, BackendId(worker));
-        let Some(mark) = mark.filter(|_| !lost) else {
-            return;
-        };
-        if let Some(report) = self.report_of(worker, Source::Poll) {
-            self.asks.boards[board as usize]
-                .samples
-                .push((mark, report));
-        }
-    }
-
-    fn send_board(&mut self, board: u32) {
-        let balancer = self.asks.boards[board as usize].balancer;
-        let delay = self.setup.polls.fetch + self.balancers[balancer as usize].poll_delay;
-        if delay == 0.0 && self.is_next(Rank::Visible) {
-            self.board(board);
-        } else {
-            let event = Event::Board { board };
-            self.agenda.plan(self.now + delay, Rank::Visible, 0, event);
-        }
-    }
-
-    /// What was sampled is seen.
-    pub(super) fn board(&mut self, board: u32) {
-        let mut samples = std::mem::take(&mut self.asks.boards[board as usize].samples);
-        let balancer = self.asks.boards[board as usize].balancer;
-        for (mark, report) in samples.drain(..) {
-            self.take_in(balancer, mark.backend().0, Some(mark), report);
-        }
-        self.asks.boards[board as usize].samples = samples;
-        self.asks.free_boards.push(board);
     }
 
     /// Every worker's state as of now, right before a pick: the board of a poll interval of zero, or
@@ -188,6 +235,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         self.agenda
             .plan(self.now + USAGE_EVERY, Rank::Sample, 0, event);
         for balancer in 0..self.balancers.len() as u32 {
+            if self.balancers[balancer as usize].frozen_until > self.now {
+                continue;
+            }
             for worker in 0..self.workers.len() as u32 {
                 let Some(known) = self.report_of(worker, Source::Docker) else {
                     continue;
@@ -233,6 +283,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     pub(super) fn ask_over(&mut self, slot: u32, seq: u64) {
         let at = &self.slots[slot];
         if at.seq == seq && at.stage == Stage::Waiting && at.unanswered > 0 {
+            if self.waits_for(at.balancer, Rank::Timer, Event::AskOver { slot, seq }) {
+                return;
+            }
             self.slots[slot].unanswered = 0;
             self.pick(slot);
         }
@@ -276,8 +329,12 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
 
     /// Its answer arrives; too late, it is dropped.
     pub(super) fn answer(&mut self, ask: u32) {
+        let balancer = self.asks.asks[ask as usize].balancer;
+        if self.waits_for(balancer, Rank::Visible, Event::Answer { ask }) {
+            return;
+        }
         let this = &mut self.asks.asks[ask as usize];
-        let (balancer, waiting) = (this.balancer, this.waiting);
+        let waiting = this.waiting;
         let (mark, report) = (this.mark, this.report.take());
         let wait = match waiting {
             Some(_) => self.setup.ask_first.unwrap_or(0.0),
@@ -318,16 +375,26 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         attached[slot as usize] = report;
     }
 
-    /// Takes it off again.
+    /// Takes it off again, unread.
+    pub(super) fn drop_attached(&mut self, slot: u32) -> Option<Report> {
+        self.asks
+            .attached
+            .get_mut(slot as usize)
+            .and_then(Option::take)
+    }
+
+    /// Takes it off and reads it.
     pub(super) fn take_attached(&mut self, slot: u32) {
-        let attached = self.asks.attached.get_mut(slot as usize);
-        if let Some(report) = attached.and_then(Option::take) {
+        if let Some(report) = self.drop_attached(slot) {
             let (balancer, worker) = (self.slots[slot].balancer, self.slots[slot].worker);
             self.take_in(balancer, worker, None, report);
         }
     }
 
     fn take_in(&mut self, balancer: u32, worker: u32, mark: Option<PollMark>, report: Report) {
+        if self.needs.steps {
+            self.tell_steps(balancer);
+        }
         let now = self.time();
         let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
         let stored = dispatcher

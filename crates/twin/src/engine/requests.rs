@@ -1,13 +1,12 @@
 //! The way of a request: arrival, pick, worker, completion, response.
 
 use super::agenda::{Event, Rank};
-use super::setup::{Delay, Source, TraceSizes};
+use super::setup::{Delay, ListedSizes};
 use super::slots::{Ending, Stage};
 use super::watch::{Done, Fate, Picked, Watch};
 use super::{Engine, Trapped};
 use crate::station::Station;
 use schema::rng::{below, exponential};
-use schema::schedule::Due;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use strategies::{Answer, Request, Status};
@@ -19,36 +18,30 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     /// The next open arrival.
     #[inline(always)]
     pub(super) fn arrive(&mut self) {
-        let due = self.arrivals.take();
-        self.enter(due, 0);
+        self.arrivals.take();
+        self.enter(0);
     }
 
     /// A caller of a closed loop calls, if requests are left.
     pub(super) fn call(&mut self, caller: u32) {
         if self.arrivals.may_call() {
             self.arrivals.called(caller, self.issued);
-            let due = self.arrivals.take();
-            self.enter(due, caller);
+            self.arrivals.take();
+            self.enter(caller);
         }
     }
 
     #[inline(always)]
-    fn enter(&mut self, due: Option<Due>, caller: u32) {
+    fn enter(&mut self, caller: u32) {
         let seq = self.issued;
         self.issued += 1;
-        let class = match due {
-            Some(due) => due.api,
+        let item = self.setup.listed.as_ref().map(|l| (l.item(seq), l.sizes));
+        let class = match item {
+            Some((item, _)) => item.api,
             None => self.sizes.class(),
         };
-        let own = matches!(
-            self.setup.source,
-            Source::Trace {
-                sizes: TraceSizes::Own,
-                ..
-            }
-        );
-        let mut work = match due {
-            Some(due) if own => due.task_size_mi / self.setup.mips_per_core,
+        let mut work = match item {
+            Some((item, ListedSizes::Own)) => item.task_size_mi / self.setup.mips_per_core,
             _ => self.setup.classes[class as usize].mean_work * self.sizes.factor(),
         };
         if let Some((_, factor)) = self.setup.size_drift.filter(|(from, _)| seq >= *from) {
@@ -85,6 +78,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         if until > self.now {
             let event = Event::Thawed { slot };
             self.agenda.plan(until, Rank::Arrival, 0, event);
+        } else if self.is_full(balancer) {
+            self.finish(slot, Fate::Shed);
         } else if let Some(wait) = self.setup.ask_first {
             self.ask_all(slot, wait);
         } else {
@@ -92,8 +87,29 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
+    /// Whether a balancer refuses new requests.
+    #[inline]
+    fn is_full(&self, balancer: u32) -> bool {
+        let open = || self.balancers[balancer as usize].dispatcher.open_len();
+        self.max_in_flight.is_some_and(|most| open() >= most)
+    }
+
+    /// Hands the watcher what the rules of ejection did by now.
+    pub(super) fn tell_steps(&mut self, balancer: u32) {
+        let now = self.time();
+        let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
+        dispatcher.let_time_pass(now);
+        dispatcher.take_notes(&mut self.notes);
+        for note in self.notes.drain(..) {
+            self.watch.stepped(balancer as usize, &note);
+        }
+    }
+
     #[inline(always)]
     pub(super) fn pick(&mut self, slot: u32) {
+        if self.needs.steps {
+            self.tell_steps(self.slots[slot].balancer);
+        }
         if self.needs.world {
             self.look_at_all(self.slots[slot].balancer, schema::report::Source::Probe);
         } else if self.setup.polls.interval == 0.0 && self.needs.reports {
@@ -113,7 +129,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let mut number = String::new();
         if self.needs.key {
             let key = seq % KEYS;
-            if !matches!(self.setup.source, Source::Trace { .. }) {
+            if !self.setup.own_targets {
                 self.url.clear();
                 // Writing to a string cannot fail.
                 let _ = write!(self.url, "/items/{key}");
@@ -147,10 +163,10 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         at.dispatch = dispatch.id;
         at.stage = Stage::Sent;
         self.tally.picked(seq, worker, work);
-        if let Some(timeout) = self.setup.timeout {
+        if let Some(patience) = self.patience {
             let event = Event::Timeout { slot, seq };
             self.agenda
-                .plan(self.now + timeout, Rank::Timer, worker, event);
+                .plan(self.now + patience, Rank::Timer, worker, event);
         }
         if self.needs.probes {
             self.send_probes(balancer);
@@ -232,7 +248,8 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 ledger.fail();
             }
         }
-        if self.needs.piggyback {
+        // A connection that is reset carries no head.
+        if self.needs.piggyback && at.ending != Ending::Broken {
             self.attach_report(slot);
         }
         self.answer_from(slot);
@@ -257,6 +274,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     pub(super) fn response(&mut self, slot: u32) {
         let at = &self.slots[slot];
         if at.stage == Stage::GivenUp {
+            self.drop_attached(slot);
             self.slots.give_back(slot);
             return;
         }
@@ -292,6 +310,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let now = self.time();
         let at = &self.slots[slot];
         let (balancer, dispatch, worker) = (at.balancer, at.dispatch, at.worker);
+        if self.needs.steps {
+            self.tell_steps(balancer);
+        }
         let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
         let outcome = dispatcher
             .respond(now, dispatch, answer)
@@ -300,6 +321,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             let now_ns = now.as_nanos();
             self.watch
                 .answered(balancer as usize, now_ns, &outcome, answer, worker);
+        }
+        if self.needs.steps {
+            self.tell_steps(balancer);
         }
     }
 
@@ -323,7 +347,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 started: at.started,
                 left: at.left,
                 finished: self.now,
-                worker: (fate != Fate::Unserved).then_some(at.worker),
+                worker: fate.is_dispatched().then_some(at.worker),
                 fate,
                 warmup,
             });
@@ -343,6 +367,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let now = self.now;
         let at = self.slots[slot];
         if at.seq != seq || at.stage == Stage::GivenUp {
+            return;
+        }
+        if self.waits_for(at.balancer, Rank::Timer, Event::Timeout { slot, seq }) {
             return;
         }
         match at.stage {

@@ -4,6 +4,7 @@ use crate::station::{Model, Shape};
 use schema::fault::Timeline;
 use schema::laws::arrivals::Arrivals;
 use schema::laws::sizes::SizeLaw;
+use schema::protection::{Limits, Preset, Rules};
 use schema::schedule::Due;
 use std::sync::Arc;
 use strategies::registry::Models;
@@ -24,7 +25,11 @@ pub struct Setup {
     pub classes: Vec<Class>,
     /// Law of a request's work relative to its class's mean.
     pub sizes: SizeLaw,
-    /// Where requests come from.
+    /// What is asked for, where a list says it instead of the classes' shares.
+    pub listed: Option<Listed>,
+    /// Whether requests have the targets of their classes; else keys of their own, in turn.
+    pub own_targets: bool,
+    /// When requests come.
     pub source: Source,
     /// How many.
     pub requests: u64,
@@ -38,6 +43,8 @@ pub struct Setup {
     pub ask_first: Option<f64>,
     /// A balancer gives a request up after this time, s.
     pub timeout: Option<f64>,
+    /// What protects the balancers; `None`: neither rules nor limits.
+    pub protection: Option<Preset>,
     /// What breaks.
     pub faults: Option<Timeline>,
     /// Each worker toggles between full speed and this share of it, after exponential times with
@@ -89,7 +96,23 @@ pub struct Class {
     pub weight_class: u32,
 }
 
-/// Where requests come from.
+/// Requests one by one: request i is item i, from the beginning again after the last one.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The list, never empty.
+    pub items: Arc<[Due]>,
+    /// Whose sizes count.
+    pub sizes: ListedSizes,
+}
+
+impl Listed {
+    /// Item of request `seq`.
+    pub(super) fn item(&self, seq: u64) -> &Due {
+        &self.items[(seq % self.items.len() as u64) as usize]
+    }
+}
+
+/// When requests come.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// Independent gaps, whatever happens to earlier requests.
@@ -101,14 +124,12 @@ pub enum Source {
     },
     /// A process with a rate of its own.
     Process(Arrivals),
-    /// Due times, classes and sizes as listed, again and again if more are wanted.
+    /// Due times as listed, again and again if more are wanted.
     Trace {
         /// The list.
         due: Arc<[Due]>,
         /// Times are multiplied by this.
         stretch: f64,
-        /// Whose sizes count.
-        sizes: TraceSizes,
     },
     /// Users who think, call, wait and think again.
     Users {
@@ -126,10 +147,10 @@ pub enum Source {
     },
 }
 
-/// Which sizes a trace's requests have.
+/// Which sizes listed requests have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceSizes {
-    /// Those of the trace.
+pub enum ListedSizes {
+    /// Those of the list.
     Own,
     /// Those of the size law.
     Law,
@@ -142,7 +163,7 @@ pub struct Polls {
     pub interval: f64,
     /// Whether all workers are sampled at one instant.
     pub phase: Phase,
-    /// From the sample to its arrival, s.
+    /// From the sample to its arrival, besides the way through the network, s.
     pub fetch: f64,
 }
 
@@ -164,6 +185,15 @@ pub enum WorkLeft {
     Told,
     /// All of it, and the true speed, right before each pick.
     World,
+}
+
+/// Which limit of time ends an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// That of one attempt.
+    PerTry,
+    /// That of the whole request.
+    Total,
 }
 
 /// A delay.
@@ -215,7 +245,30 @@ impl Setup {
                 models: self.models.clone(),
                 ..Context::default()
             },
+            rules: self.protection.map_or(Rules::plain(), Preset::rules),
             ..Options::default()
+        }
+    }
+
+    fn limits(&self) -> Option<Limits> {
+        self.protection.map(Preset::limits)
+    }
+
+    /// Requests in flight at a balancer above which it refuses new ones.
+    pub(super) fn max_in_flight(&self) -> Option<usize> {
+        self.limits()?.max_in_flight
+    }
+
+    /// When a balancer gives an attempt up, s after the pick, and which limit that is. The total counts
+    /// from the pick, too: before it a request waits for answers of `ask_first` at most.
+    pub fn patience(&self) -> Option<(f64, Patience)> {
+        let limits = self.limits();
+        let total = self.timeout.or(limits.map(|l| l.total.as_secs_f64()));
+        let per_try = limits.and_then(|l| l.per_try).map(|d| d.as_secs_f64());
+        match (per_try, total) {
+            (Some(per_try), Some(total)) if per_try < total => Some((per_try, Patience::PerTry)),
+            (Some(per_try), None) => Some((per_try, Patience::PerTry)),
+            (_, total) => total.map(|total| (total, Patience::Total)),
         }
     }
 

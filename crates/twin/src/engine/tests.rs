@@ -4,6 +4,7 @@ mod faults;
 mod herding;
 mod metamorphic;
 mod paths;
+mod polls;
 mod spoiled;
 
 pub(super) use spoiled::spoil;
@@ -56,6 +57,8 @@ fn setup(load: f64, requests: u64) -> Setup {
         mips_per_core: 1000.0,
         classes: vec![class(0, 1.0)],
         sizes: SizeLaw::Exponential,
+        listed: None,
+        own_targets: false,
         source: Source::Open {
             gaps: SizeLaw::Exponential,
             rate_rps: load * 9.0,
@@ -70,6 +73,7 @@ fn setup(load: f64, requests: u64) -> Setup {
         balancers: 1,
         ask_first: None,
         timeout: None,
+        protection: None,
         faults: None,
         speed_drift: None,
         size_drift: None,

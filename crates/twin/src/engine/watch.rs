@@ -1,6 +1,7 @@
 //! Who looks on while a run goes: writers of rows and of event logs.
 
 use schema::report::Report;
+use strategies::ejection::Note;
 use strategies::{Answer, Dispatch, Dispatcher, Outcome, Request};
 
 /// A pick as it was made.
@@ -33,12 +34,19 @@ pub enum Fate {
     Timeout,
     /// No backend was eligible.
     Unserved,
+    /// Refused by the balancer, which held too many.
+    Shed,
 }
 
 impl Fate {
     /// True for a good answer.
     pub fn is_ok(self) -> bool {
         self == Self::Ok
+    }
+
+    /// True if it was sent to some worker.
+    pub fn is_dispatched(self) -> bool {
+        !matches!(self, Self::Unserved | Self::Shed)
     }
 }
 
@@ -95,6 +103,9 @@ pub trait Watch {
 
     /// A report was taken in, as stored.
     fn reported(&mut self, _balancer: usize, _now_ns: u64, _worker: u32, _report: &Report) {}
+
+    /// The rules of ejection did something of their own.
+    fn stepped(&mut self, _balancer: usize, _note: &Note) {}
 
     /// A request is finished.
     fn finished(&mut self, _done: &Done) {}

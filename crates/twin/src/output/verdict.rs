@@ -8,6 +8,8 @@ use super::backlog::Growth;
 pub enum Verdict {
     /// No sign of trouble.
     Stable,
+    /// Too few requests to tell.
+    TooShort,
     /// One of the two signs: to be run four times longer, at most twice, then it counts as unstable.
     Inconclusive {
         /// Growth of the number in the system, requests per second (or whatever the unit of time is); none if the window was too

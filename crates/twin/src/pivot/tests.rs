@@ -1,18 +1,18 @@
 use super::{Arguments, Place, Table};
 
 const RESULT: &str = "\
-run,strategy,seed,requests,load,arrivals_per_poll,mean_over_service
-0,wrr,1,100,0.7,1,1.30
-1,wrr,2,100,0.7,1,1.28
-2,wrr,1,100,0.7,4,1.30
-3,wrr,2,100,0.7,4,1.28
-4,\"polled:a=1,b=2\",1,100,0.7,1,1.10
-5,\"polled:a=1,b=2\",2,100,0.7,1,1.08
-6,\"polled:a=1,b=2\",1,100,0.7,4,1.70
-7,\"polled:a=1,b=2\",2,100,0.7,4,1.68
-8,live,1,100,0.7,1,
-9,live,2,100,0.7,1,1.0
-10,live,1,100,0.9,1,1.5
+run,strategy,seed,requests,load,arrivals_per_poll,verdict,mean_over_service
+0,wrr,1,100,0.7,1,stable,1.30
+1,wrr,2,100,0.7,1,stable,1.28
+2,wrr,1,100,0.7,4,stable,1.30
+3,wrr,2,100,0.7,4,stable,1.28
+4,\"polled:a=1,b=2\",1,100,0.7,1,stable,1.10
+5,\"polled:a=1,b=2\",2,100,0.7,1,stable,1.08
+6,\"polled:a=1,b=2\",1,100,0.7,4,stable,1.70
+7,\"polled:a=1,b=2\",2,100,0.7,4,stable,1.68
+8,live,1,100,0.7,1,unstable,
+9,live,2,100,0.7,1,stable,1.0
+10,live,1,100,0.9,1,stable,1.5
 ";
 
 fn arguments(rows: &str, only: &[&str]) -> Arguments {
@@ -32,7 +32,7 @@ fn table(rows: &str, only: &[&str]) -> Result<Table, String> {
 }
 
 #[test]
-fn replications_are_averaged_and_an_empty_value_is_unstable() {
+fn replications_are_averaged_and_an_unstable_run_has_no_mean() {
     let table = table("arrivals_per_poll", &["load=0.7"]).expect("a table");
     assert_eq!(table.row_labels, ["1", "4"]);
     assert_eq!(table.column_labels, ["wrr", "polled:a=1,b=2", "live"]);
@@ -85,4 +85,35 @@ fn wrong_questions_are_refused_with_what_there_is() {
         error.contains("allowed: wrr, polled:a=1,b=2, live"),
         "{error}"
     );
+}
+
+#[test]
+fn an_empty_value_of_a_stable_run_is_not_unstable() {
+    let text = RESULT.replace("8,live,1,100,0.7,1,unstable,", "8,live,1,100,0.7,1,stable,");
+    let of = |text: &str| {
+        let arguments = arguments("arrivals_per_poll", &["load=0.7"]);
+        Table::of("r.csv", text, &arguments).map_err(|e| e.to_string())
+    };
+    let table = of(&text).expect("a table");
+    assert_eq!(table.places[0][2], Place::Empty);
+    assert!(table.text(&[]).contains("no value"));
+    // A run that is in the file twice is no replication.
+    let twice = format!("{RESULT}11,wrr,2,100,0.7,4,stable,1.28\n");
+    let said = of(&twice).expect_err("refused");
+    assert!(
+        said.contains("a run of this seed is in the table twice"),
+        "{said}"
+    );
+}
+
+#[test]
+fn many_labels_are_no_square() {
+    use std::fmt::Write as _;
+    let mut text = String::from("run,strategy,seed,place,verdict,mean_over_service\n");
+    // Twice as many labels as places of a table are allowed: refused after one pass, not after 1e10 looks.
+    for i in 0..200_000 {
+        writeln!(text, "{i},s,1,p{i},stable,1").expect("written");
+    }
+    let said = Table::of("r.csv", &text, &arguments("place", &[])).map_err(|e| e.to_string());
+    assert!(said.expect_err("refused").contains("up to 10000"));
 }

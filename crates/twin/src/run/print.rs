@@ -20,6 +20,9 @@ pub(super) struct Result {
     p95_ms: Option<f64>,
     p99_ms: Option<f64>,
     unstable: bool,
+    /// Only if there were too few requests to tell whether it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    too_short: bool,
     shares: BTreeMap<String, f64>,
     /// Only if some request was not answered well.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +47,7 @@ impl Result {
         let shares = workers.iter().zip(&outcome.shares);
         let (drift_rps, worker) = match outcome.verdict {
             Verdict::Unstable { drift_rps, worker } => (Some(drift_rps), Some(worker)),
-            Verdict::Stable | Verdict::Inconclusive { .. } => (None, None),
+            Verdict::Stable | Verdict::TooShort | Verdict::Inconclusive { .. } => (None, None),
         };
         Self {
             strategy: plan.spec.to_string(),
@@ -58,6 +61,7 @@ impl Result {
             p95_ms: ms(shown.quantiles.map(|q| q[1])),
             p99_ms: ms(shown.quantiles.map(|q| q[2])),
             unstable: worker.is_some(),
+            too_short: outcome.verdict == Verdict::TooShort,
             shares: shares.map(|(w, share)| (w.name.clone(), *share)).collect(),
             failed: (outcome.failed > 0).then_some(outcome.failed),
             actions: outcome.actions.map(|a| a.complete),
@@ -83,7 +87,7 @@ impl Shown {
                 half_width: None,
                 quantiles: None,
             },
-            Verdict::Stable | Verdict::Inconclusive { .. } => Self {
+            Verdict::Stable | Verdict::TooShort | Verdict::Inconclusive { .. } => Self {
                 mean: outcome.mean,
                 half_width: outcome.half_width,
                 quantiles: outcome.quantiles,
@@ -154,6 +158,10 @@ pub(super) fn table(plan: &Plan, outcome: &Outcome) -> String {
             "note",
             "one of two signs says unstable: run longer to tell".into(),
         );
+    }
+    if outcome.verdict == Verdict::TooShort {
+        let what = "too short to tell whether it is stable: run longer";
+        line("note", what.into());
     }
     for (worker, share) in plan.setup.workers.iter().zip(&outcome.shares).take(30) {
         line(&format!("share {}", worker.name), format!("{share:.4}"));

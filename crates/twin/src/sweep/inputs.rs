@@ -20,6 +20,8 @@ pub(super) struct Inputs {
     folder: PathBuf,
     workloads: BTreeMap<String, Workload>,
     models: BTreeMap<Vec<String>, Models>,
+    /// Every file that was read, that of the sweep first.
+    paths: Vec<PathBuf>,
     /// Digest of the contents of all of them, in the order of reading.
     contents: Sha256,
 }
@@ -32,6 +34,7 @@ impl Inputs {
             folder,
             workloads: BTreeMap::new(),
             models: BTreeMap::new(),
+            paths: vec![file.to_path_buf()],
             contents: Sha256::new(),
         };
         let mut library = Library::default();
@@ -43,6 +46,7 @@ impl Inputs {
             }
         }
         inputs.contents.update(library.digest());
+        inputs.paths.extend(library.paths());
         Ok(inputs)
     }
 
@@ -61,6 +65,7 @@ impl Inputs {
             let path = beside(&self.folder, name);
             let text = text_of(Path::new(&path))?;
             self.contents.update(Sha256::digest(&text));
+            self.paths.push(PathBuf::from(&path));
             let workload = Workload::parse(&path, &text)?;
             self.workloads.insert(name.clone(), workload);
         }
@@ -74,6 +79,11 @@ impl Inputs {
                 .insert(part.model.clone(), library.load(&named)?);
         }
         Ok(())
+    }
+
+    /// Every file that the sweep reads.
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 
     /// A cell worked out.

@@ -1,14 +1,16 @@
 //! What is done of a sweep, kept through any end of the program.
 //!
 //! The file `OUT.partial`: a first line with the digest of all inputs, then one line per finished run,
-//! its number before a tab, each written whole as soon as it is known. A last line without its end
+//! its number before a tab, each written whole as soon as it is known. One sweep at a time holds it. A last line without its end
 //! was cut and does not count. When all are there they become OUT, in order, and the journal is removed.
 
 use anyhow::Context as _;
+use rustix::fs::{FlockOperation, flock};
 use schema::problem::{Problem, Problems};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 const MARK: &str = "plumbline.sweep-partial/1";
@@ -25,18 +27,24 @@ pub(super) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
+    /// Every file that is written for a result: itself, the journal, the result while it is merged.
+    pub(super) fn files(out: &Path) -> [PathBuf; 3] {
+        let beside = |ending: &str| {
+            let mut path = out.as_os_str().to_owned();
+            path.push(ending);
+            PathBuf::from(path)
+        };
+        [out.to_path_buf(), beside(".partial"), beside(".whole")]
+    }
+
     /// Opens the journal of the result `out`, or begins one.
     ///
     /// # Errors
     /// One of other inputs, with what to do; one that cannot be read.
     pub(super) fn open(out: &'a Path, digest: &str, runs: u64) -> anyhow::Result<Self> {
-        let mut path = out.as_os_str().to_owned();
-        path.push(".partial");
-        let path = PathBuf::from(path);
+        let [_, path, _] = Self::files(out);
         let named = || format!("cannot write {}", path.display());
-        let mut open = OpenOptions::new();
-        let open = open.read(true).append(true).create(true);
-        let mut file = open.open(&path).with_context(named)?;
+        let mut file = locked(&path, out)?;
         let damaged = |line: usize| {
             let problem = Problem::new("", "", "not a line of a sweep's journal");
             let problem = problem.in_source(path.display().to_string()).at(line, 1);
@@ -109,20 +117,64 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    /// Writes the whole result in order, and removes the journal.
+    /// Writes the whole result in order, and removes the journal. What an interrupted merge left is the
+    /// beginning of the same bytes; any other file in its place is somebody else's.
     pub(super) fn publish(self, header: &str) -> anyhow::Result<()> {
-        let whole = self.path.with_extension("whole");
+        let [_, _, whole] = Self::files(self.out);
+        let rows = self.lines.values().map(String::as_str);
+        let mut text = String::new();
+        for line in std::iter::once(header).chain(rows) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        if !is_beginning(&whole, &text) {
+            let what = "is in the way and not of this sweep";
+            let problem = Problem::new("", "", what).in_source(whole.display().to_string());
+            return Err(Problems::from(problem.next("move it, then go on")).into());
+        }
         let written = || -> std::io::Result<()> {
-            let mut file = std::io::BufWriter::new(File::create(&whole)?);
-            writeln!(file, "{header}")?;
-            for row in self.lines.values() {
-                writeln!(file, "{row}")?;
-            }
-            file.into_inner()?.sync_all()?;
+            let mut file = File::create(&whole)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
             fs::rename(&whole, self.out)?;
             fs::remove_file(&self.path)
         };
         written().with_context(|| format!("cannot write {}", self.out.display()))
+    }
+}
+
+/// Opens the journal for this process alone. The lock is the kernel's and goes with the process.
+fn locked(path: &Path, out: &Path) -> anyhow::Result<File> {
+    let named = || format!("cannot write {}", path.display());
+    loop {
+        let mut open = OpenOptions::new();
+        let open = open.read(true).append(true).create(true);
+        let file = open.open(path).with_context(named)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let what = "is being made by another sweep";
+            let problem = Problem::new("--out", out.display().to_string(), what);
+            let problem = problem.next("wait for its end, or name another file");
+            return Err(Problems::from(problem).into());
+        }
+        // The other one may have finished and removed the file between the two calls.
+        let ours = file.metadata().with_context(named)?;
+        let is_there =
+            fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()));
+        if is_there {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether what is in a file, if there is one, begins a text.
+fn is_beginning(path: &Path, text: &str) -> bool {
+    match File::open(path) {
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        Ok(file) => {
+            let mut bytes = Vec::new();
+            let read = file.take(text.len() as u64 + 1).read_to_end(&mut bytes);
+            read.is_ok() && text.as_bytes().starts_with(&bytes)
+        }
     }
 }
 
@@ -153,6 +205,48 @@ mod tests {
         journal.publish("head").expect("written");
         assert_eq!(fs::read_to_string(&out).expect("there"), "head\na\nb\nc\n");
         assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn one_sweep_at_a_time_makes_a_result() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out.csv");
+        let first = Journal::open(&out, "d1", 1).expect("new");
+        let said = Journal::open(&out, "d1", 1)
+            .err()
+            .expect("locked")
+            .to_string();
+        assert!(said.contains("is being made by another sweep"), "{said}");
+        drop(first);
+        let mut second = Journal::open(&out, "d1", 1).expect("free");
+        second.add(0, "a".into()).expect("written");
+        second.publish("head").expect("written");
+        assert!(Journal::open(&out, "d1", 1).is_ok());
+    }
+
+    #[test]
+    fn what_a_merge_left_is_taken_over_and_a_file_of_others_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out.csv");
+        let whole = folder.path().join("out.csv.whole");
+        let ready = || {
+            let mut journal = Journal::open(&out, "d1", 1).expect("goes on");
+            journal.add(0, "a".into()).expect("written");
+            journal
+        };
+        for theirs in ["mine", "heads", "head\na\nb\n"] {
+            fs::write(&whole, theirs).expect("written");
+            let said = ready().publish("head").expect_err("refused").to_string();
+            assert!(said.contains("out.csv.whole: is in the way"), "{said}");
+            assert_eq!(fs::read_to_string(&whole).expect("kept"), theirs);
+            assert!(!out.exists() && folder.path().join("out.csv.partial").exists());
+        }
+        for left in ["", "hea", "head\na\n"] {
+            fs::write(&whole, left).expect("written");
+            ready().publish("head").expect("written");
+            assert_eq!(fs::read_to_string(&out).expect("there"), "head\na\n");
+            assert!(!whole.exists());
+        }
     }
 
     #[test]

@@ -3,14 +3,21 @@
 use crate::build::{Plan, worker_name};
 use crate::tally::{Outcome, Verdict};
 
+/// Column of the seed.
+pub(crate) const SEED: &str = "seed";
+/// Column of the verdict.
+pub(crate) const VERDICT: &str = "verdict";
+/// What it says of a run without a mean.
+pub(crate) const UNSTABLE: &str = "unstable";
+
 /// Columns after the axes; shares of the workers follow.
 const RESULTS: [&str; 21] = [
-    "seed",
+    SEED,
     "requests",
     "load",
     "arrivals_per_poll",
     "mean_service_ms",
-    "verdict",
+    VERDICT,
     "overloaded",
     "mean_ms",
     "half_width_ms",
@@ -117,8 +124,9 @@ fn results(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     let (verdict, overloaded) = match outcome.verdict {
         Verdict::Stable => ("stable", None),
+        Verdict::TooShort => ("too short", None),
         Verdict::Inconclusive { .. } => ("inconclusive", None),
-        Verdict::Unstable { worker, .. } => ("unstable", Some(worker)),
+        Verdict::Unstable { worker, .. } => (UNSTABLE, Some(worker)),
     };
     // An unstable run has no mean and no percentile.
     let shown = overloaded.is_none();

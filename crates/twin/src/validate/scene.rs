@@ -45,6 +45,8 @@ pub(super) fn pool(cores: &[f64], load: f64, requests: u64) -> Setup {
             weight_class: 0,
         }],
         sizes: SizeLaw::Exponential,
+        listed: None,
+        own_targets: false,
         source: Source::Open {
             gaps: SizeLaw::Exponential,
             rate_rps: load * cores.iter().sum::<f64>(),
@@ -59,6 +61,7 @@ pub(super) fn pool(cores: &[f64], load: f64, requests: u64) -> Setup {
         balancers: 1,
         ask_first: None,
         timeout: None,
+        protection: None,
         faults: None,
         speed_drift: None,
         size_drift: None,

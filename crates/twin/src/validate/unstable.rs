@@ -21,7 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
         let outcome = simulate(&plan.setup, &plan.spec)?;
         let cores = match outcome.verdict {
             Verdict::Unstable { worker, .. } => Some(plan.setup.workers[worker].cores),
-            Verdict::Stable | Verdict::Inconclusive { .. } => None,
+            Verdict::Stable | Verdict::TooShort | Verdict::Inconclusive { .. } => None,
         };
         let (json, table) = run::shown(&plan, &outcome)?;
         let says = table.contains("unstable");

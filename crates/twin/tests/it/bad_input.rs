@@ -4,8 +4,21 @@ use crate::{stderr, stdout, twin};
 
 #[test]
 fn impossible_parameters_are_refused_with_the_bound() {
-    let cases: [(&[&str], &str); 27] = [
+    let cases: [(&[&str], &str); 34] = [
         (&["--poll", "0ms"], "must be above 0"),
+        (&["--poll", "1ns"], "events for every request (allowed: "),
+        (
+            &["--poll", "1e-300S"],
+            "events for every request (allowed: ",
+        ),
+        (&["--speed-drift", "1ns"], "events for every request"),
+        (&["--discipline", "quota:1ns"], "events for every request"),
+        (&["--discipline", "quantum:1ns"], "events for every request"),
+        (&["--protection", "some"], "allowed: plain, guarded"),
+        (
+            &["--model", "a=/dev/null", "--model", "/no/such/file"],
+            "model: a=/dev/null",
+        ),
         (&["--cores", "0"], "0.001 to 1000000"),
         (&["--cores", "4,x"], "such as 4,3,2"),
         (&["--load", "-1"], "0.0001 to 100"),

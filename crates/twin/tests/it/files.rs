@@ -2,6 +2,7 @@
 
 use crate::{output, stderr, twin, workloads};
 use schema::event::Event;
+use schema::protection::{Rule, Rules, Step};
 use schema::row::COLUMNS;
 use std::fs;
 use std::process::Command;
@@ -58,6 +59,145 @@ fn every_pick_of_every_strategy_comes_out_again_when_the_log_is_replayed() {
 }
 
 #[test]
+fn guarded_ejects_a_dead_worker_and_its_log_replays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, faults) = (
+        folder.path().join("events.jsonl"),
+        folder.path().join("f.json"),
+    );
+    fs::write(
+        &faults,
+        r#"{"version":1,"events":[{"at":"10s","on":"b","fault":"kill","restart_after":"30s"},
+            {"at":"60s","on":"a","fault":"hang","for":"20s"}]}"#,
+    )
+    .expect("written");
+    for strategy in [
+        "weighted-least-request",
+        "round-robin",
+        "polled-own-sends",
+        "maglev",
+    ] {
+        let output = twin(&[
+            "run",
+            "--strategy",
+            strategy,
+            "--load",
+            "0.5",
+            "--requests",
+            "5000",
+            "--network-delay",
+            "1ms",
+            "--protection",
+            "guarded",
+            "--faults",
+            faults.to_str().expect("text"),
+            "--event-log",
+            log.to_str().expect("text"),
+        ]);
+        assert!(output.status.success(), "{strategy}: {}", stderr(&output));
+        let events = events(&log);
+        let Event::Start {
+            protection, rules, ..
+        } = &events[0]
+        else {
+            panic!("{:?}", events[0]);
+        };
+        assert_eq!((protection.as_str(), *rules), ("guarded", Rules::guarded()));
+        let steps: Vec<(u64, u32, Step)> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Ejection {
+                    t_ns,
+                    backend,
+                    step,
+                } => Some((*t_ns, *backend, *step)),
+                _ => None,
+            })
+            .collect();
+        // Five refusals in a row, then out; back by a trial after the restart.
+        let is_out = |step: &Step| {
+            matches!(
+                step,
+                Step::Ejected {
+                    rule: Rule::Consecutive,
+                    ..
+                }
+            )
+        };
+        let (at, backend, _) = steps.iter().find(|(.., s)| is_out(s)).expect("an ejection");
+        assert!(
+            *backend == 1 && (10_000_000_000..12_000_000_000).contains(at),
+            "{strategy}: {at}"
+        );
+        let back = steps
+            .iter()
+            .find(|s| s.1 == 1 && s.2 == Step::Readmitted)
+            .expect("back");
+        assert!(
+            (40_000_000_000..80_000_000_000).contains(&back.0),
+            "{strategy}: {}",
+            back.0
+        );
+        // Those that hang are found when an attempt has taken its 10 s.
+        let hung = steps
+            .iter()
+            .find(|s| s.1 == 0 && is_out(&s.2))
+            .expect("found");
+        assert!(
+            (70_000_000_000..75_000_000_000).contains(&hung.0),
+            "{strategy}: {}",
+            hung.0
+        );
+        let verdict = replay(events, &Models::default()).expect("a log");
+        assert!(
+            verdict.picks == 5000 && verdict.steps > 3,
+            "{strategy}: {verdict:?}"
+        );
+        assert!(verdict.is_equal(), "{strategy}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_fails_fast_attracts_traffic_unless_guarded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (rows, faults) = (folder.path().join("rows.csv"), folder.path().join("f.json"));
+    let text = r#"{"version":1,"events":[{"at":"0s","on":"c","fault":"fast_fail","for":"1h"}]}"#;
+    fs::write(&faults, text).expect("written");
+    let share_failed = |protection: &str| {
+        let output = twin(&[
+            "run",
+            "--strategy",
+            "weighted-least-request",
+            "--load",
+            "0.7",
+            "--requests",
+            "20000",
+            "--protection",
+            protection,
+            "--faults",
+            faults.to_str().expect("text"),
+            "--out",
+            rows.to_str().expect("text"),
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = fs::read_to_string(&rows).expect("rows");
+        let failed = text
+            .lines()
+            .filter(|line| line.contains(",500,error:backend,"))
+            .count();
+        failed as f64 / 20_000.0
+    };
+    // Empty whenever it is looked at, it draws far more than its 2/9 of the work.
+    let (plain, guarded) = (share_failed("plain"), share_failed("guarded"));
+    assert!(plain > 0.4, "{plain}");
+    // Over 320 s: five failures, then a trial after 5, 10, 20, 30, 30 .. s.
+    assert!(
+        (5.0 / 20_000.0..40.0 / 20_000.0).contains(&guarded),
+        "{guarded}"
+    );
+}
+
+#[test]
 fn a_workload_keeps_its_noise_of_sizes_under_other_arrivals() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows = folder.path().join("rows.csv");
@@ -91,6 +231,82 @@ fn a_workload_keeps_its_noise_of_sizes_under_other_arrivals() {
         (mean / 120.0 - 1.0).abs() < 0.02 && (cv - 0.2).abs() < 0.015,
         "{mean} {cv}"
     );
+}
+
+/// A list of four requests, as a trace is imported: three sizes, two APIs, one call twice as large.
+const LIST: [(&str, f64); 4] = [
+    ("api-1", 200.0),
+    ("api-2", 50.0),
+    ("api-1", 400.0),
+    ("api-2", 150.0),
+];
+
+fn listed(folder: &std::path::Path) -> String {
+    let requests = LIST.iter().enumerate().map(|(i, (api, mi))| {
+        format!(
+            r#"{{"at_us":{},"api":"{api}","task_size_mi":{mi}}}"#,
+            i * 1000
+        )
+    });
+    let requests = requests.collect::<Vec<_>>().join(",");
+    let text = format!(
+        r#"{{"schema":"plumbline.workload/1","name":"l","seed":1,"generator":{{}},"apis":[
+            {{"id":"api-1","method":"GET","url":"/one","task_size_mi":300}},
+            {{"id":"api-2","method":"POST","url":"/two","task_size_mi":100}}],
+            "requests":[{requests}]}}"#
+    );
+    let path = folder.join("list.json");
+    fs::write(&path, text).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn listed_requests_keep_their_order_and_sizes_under_every_arrivals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (list, rows) = (listed(folder.path()), folder.path().join("rows.csv"));
+    let poisson = ["--arrivals", "poisson", "--load", "0.5"];
+    for (how, own_sizes) in [
+        (&["--load", "0.5"][..], true),
+        (&poisson[..], true),
+        (&[&poisson[..], &["--sizes", "workload"]].concat()[..], true),
+        (&["--arrivals", "gamma:2", "--rate", "20"][..], true),
+        (&["--users", "3", "--think", "1S"][..], true),
+        (&["--slots", "2"][..], true),
+        (&[&poisson[..], &["--sizes", "exp"]].concat()[..], false),
+    ] {
+        let out = rows.to_str().expect("text");
+        let base = [
+            "run",
+            "--strategy",
+            "round-robin",
+            "--workload",
+            &list,
+            "--requests",
+            "4000",
+        ];
+        let output = twin(&[&base[..], how, &["--out", out]].concat());
+        assert!(output.status.success(), "{how:?}: {}", stderr(&output));
+        let mut reader = csv::Reader::from_path(&rows).expect("rows");
+        let at = |name: &str| COLUMNS.iter().position(|c| *c == name).expect("a column");
+        let (mut equal, mut last_ns) = (0, 0.0_f64);
+        for row in reader.records() {
+            let row = row.expect("a row");
+            let number = |name: &str| row[at(name)].parse::<f64>().expect(name);
+            let (api, mi) = LIST[number("seq") as usize % 4];
+            assert_eq!(&row[at("api_id")], api, "{how:?}");
+            equal += u32::from((number("task_size_mi") / mi - 1.0).abs() < 1e-9);
+            last_ns = last_ns.max(number("intended_ns"));
+        }
+        assert_eq!(equal, if own_sizes { 4000 } else { 0 }, "{how:?}");
+        // .5 of nine cores of 7450 MIPS, mean 200 MI: 167.6 a second, so 4000 last 23.9 s.
+        if how.contains(&"0.5") {
+            let seconds = 4000.0 * 200.0 / (0.5 * 9.0 * 7450.0);
+            assert!(
+                (last_ns * 1e-9 / seconds - 1.0).abs() < 0.06,
+                "{how:?} {last_ns}"
+            );
+        }
+    }
 }
 
 #[test]

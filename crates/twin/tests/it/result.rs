@@ -256,3 +256,49 @@ fn beside_other_balancers_own_completions_do_not_pass_for_slow_workers() {
     let ratio = mean("wl-mc") / mean("weighted-least-request");
     assert!(ratio < 1.01, "{ratio}");
 }
+
+#[test]
+fn a_handful_of_requests_is_too_short_and_not_unstable() {
+    for requests in ["1", "2", "10", "19"] {
+        for seed in ["1", "2", "3", "4", "5"] {
+            let base = ["--strategy", "round-robin", "--load", "0.9", "--seed", seed];
+            let run = run_json(&[&base[..], &["--warmup", "0", "--requests", requests]].concat());
+            assert_eq!(
+                (&run["unstable"], &run["too_short"]),
+                (&false.into(), &true.into())
+            );
+        }
+    }
+    let long = run_json(&["--strategy", "p2c", "--requests", "20000"]);
+    assert!(long["too_short"].is_null());
+}
+
+#[test]
+fn several_models_are_found_by_name_and_by_what_they_predict_from() {
+    let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let file = |name: &str| models.join(name).display().to_string();
+    let (live, paper) = (file("live.plbtab"), file("paper.plbtab"));
+    let named = [format!("one={paper}"), format!("two={live}")];
+    let workload = workloads().join("paper.json");
+    let mean = |strategy: &str, models: &[&str]| {
+        let mut arguments = vec!["--strategy", strategy, "--requests", "2000"];
+        arguments.extend(["--workload", workload.to_str().expect("text")]);
+        models.iter().for_each(|m| arguments.extend(["--model", m]));
+        run_json(&arguments)["mean_ms"].as_f64().expect("a mean")
+    };
+    let both = [named[0].as_str(), named[1].as_str()];
+    // The one named, wherever it stands; a folder gives all of them.
+    assert_eq!(
+        mean("plb-paper:model=one", &both),
+        mean("plb-paper", &[&paper])
+    );
+    assert_eq!(
+        mean("plb-live:model=two", &both),
+        mean("plb-live", &[&live])
+    );
+    let folder = models.display().to_string();
+    assert_eq!(
+        mean("plb-live:model=live", &[&folder]),
+        mean("plb-live", &[&live])
+    );
+}

@@ -314,3 +314,52 @@ fn the_sweeps_shipped_are_good_and_say_their_cells() {
         assert_eq!(dry(name), said, "{name}");
     }
 }
+
+#[test]
+fn no_result_takes_the_place_of_a_file_that_is_read() {
+    let sweep = Sweep::new(1000);
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let copy = |from: &str, to: &str| fs::copy(shipped.join(from), sweep.path(to)).expect("copied");
+    copy("workloads/quick.json", "w.json");
+    copy("workloads/quick.json", "b.csv.partial");
+    copy("workloads/quick.json", "c.csv.whole");
+    copy("models/live.plbtab", "live.plbtab");
+    let axis = r#"{"name":"what","cases":{
+        "a":{"workload":"w.json"},"b":{"workload":"b.csv.partial"},"c":{"workload":"c.csv.whole"},
+        "d":{"model":["live.plbtab"]}}}"#;
+    sweep.write(&format!(
+        r#"{{"schema":"plumbline.sweep/1","name":"t","seeds":1,"base":{{"strategy":"random"}},
+            "grids":[{{"axes":[{axis}]}}]}}"#
+    ));
+    let names = ["w.json", "b.csv.partial", "c.csv.whole", "live.plbtab"];
+    let read = || names.map(|name| fs::read(sweep.path(name)).expect("there"));
+    let before = read();
+    for out in ["w.json", "b.csv", "c.csv", "live.plbtab"] {
+        let output = sweep.command(out, "1").output().expect("starts");
+        assert_eq!(output.status.code(), Some(2), "{out}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("is the file that is read"),
+            "{out}"
+        );
+    }
+    assert!(before == read());
+}
+
+#[test]
+fn two_sweeps_do_not_make_one_result() {
+    let sweep = Sweep::new(100_000);
+    let rows = |path: &Path| fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    let mut first = sweep.command("out.csv", "1").spawn().expect("starts");
+    while rows(&sweep.path("out.csv.partial")) == 0 {
+        assert!(
+            first.try_wait().expect("known").is_none(),
+            "ended too early"
+        );
+        std::thread::yield_now();
+    }
+    let second = sweep.command("out.csv", "1").output().expect("starts");
+    first.kill().expect("killed");
+    first.wait().expect("ended");
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    assert!(stderr(&second).contains("is being made by another sweep"));
+}
