@@ -15,6 +15,7 @@ mod agenda;
 mod arrivals;
 mod breakdowns;
 mod calendar;
+mod draws;
 mod invariants;
 mod ledger;
 mod reports;
@@ -34,6 +35,7 @@ pub use setup::{
 pub use watch::{Done, Fate, Picked, Watch};
 
 use crate::station::{Fcfs, Grid, Model, Ps, Quota, Station, Weighted};
+use crate::sum::TRAY;
 use crate::tally::{Outcome, Tally};
 use agenda::{Agenda, Event, Rank};
 use arrivals::Arrivals;
@@ -162,6 +164,11 @@ enum Trapped {
     No,
 }
 
+/// Events between two pauses: a request has about two, each of which adds to a tray twice at most.
+fn pause_after(setup: &Setup) -> u64 {
+    (setup.requests / 16).clamp(1, TRAY / 2)
+}
+
 /// A run under way.
 struct Engine<'a, S: Station, W: Watch> {
     setup: &'a Setup,
@@ -187,6 +194,8 @@ struct Engine<'a, S: Station, W: Watch> {
     issued: u64,
     finished: u64,
     next_check: u64,
+    /// Events up to the next pause.
+    until_pause: u64,
     url: String,
     notes: Vec<Note>,
     patience: Option<f64>,
@@ -237,6 +246,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             issued: 0,
             finished: 0,
             next_check: (setup.requests / 16).max(1),
+            until_pause: pause_after(setup),
             url: String::new(),
             notes: Vec::new(),
             patience: setup.patience().map(|(limit, _)| limit),
@@ -269,13 +279,29 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
                 self.pass(arrival);
                 self.arrive();
             }
-            if self.finished >= self.next_check {
-                self.check()?;
-                self.next_check += (self.setup.requests / 16).max(1);
+            self.until_pause -= 1;
+            if self.until_pause == 0 {
+                self.pause()?;
             }
         }
         self.check()?;
         Ok(self.outcome())
+    }
+
+    /// What need not be done at every event: empties the trays, and checks the laws some times a run.
+    #[cold]
+    fn pause(&mut self) -> Result<(), Broken> {
+        self.until_pause = pause_after(self.setup);
+        for worker in &mut self.workers {
+            worker.flow.settle();
+            worker.station.settle();
+        }
+        self.tally.settle();
+        if self.finished >= self.next_check {
+            self.check()?;
+            self.next_check += (self.setup.requests / 16).max(1);
+        }
+        Ok(())
     }
 
     #[inline]

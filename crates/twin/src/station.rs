@@ -132,6 +132,9 @@ pub trait Station: std::fmt::Debug {
         false
     }
 
+    /// Empties the trays of its sums.
+    fn settle(&mut self);
+
     /// What was used up to `now`.
     fn used(&self, now: f64) -> Used;
 

@@ -1,7 +1,7 @@
 //! What a run adds up to: mean and quantiles of latency, shares, and whether the system was stable.
 
 use crate::output::{Backlog, Batches};
-use crate::sum::Sum;
+use crate::sum::{Sum, Tray};
 
 pub use crate::output::Verdict;
 
@@ -65,7 +65,7 @@ pub struct Tally {
     picks: Vec<u64>,
     routed: Vec<Sum>,
     backlog: Backlog,
-    time_in_system: Sum,
+    time_in_system: Tray,
     capacity_at_window: Vec<f64>,
     capacity_at_last: Vec<f64>,
     last_arrival: f64,
@@ -85,7 +85,7 @@ impl Tally {
             picks: vec![0; workers],
             routed: vec![Sum::default(); workers],
             backlog: Backlog::new(BIN * mean_work),
-            time_in_system: Sum::default(),
+            time_in_system: Tray::default(),
             capacity_at_window: vec![0.0; workers],
             capacity_at_last: vec![0.0; workers],
             last_arrival: 0.0,
@@ -128,6 +128,12 @@ impl Tally {
             self.slowdowns.add(latency / work);
         }
         false
+    }
+
+    /// Empties the trays; to be called at least every [`crate::sum::TRAY`] events.
+    pub fn settle(&mut self) {
+        self.time_in_system.empty();
+        self.backlog.settle();
     }
 
     /// Both sides of Little's law: the integral of the number in the system, and the time spent in

@@ -1,6 +1,7 @@
 //! Where the next request comes from: an open process, a trace, or callers who wait for answers.
 
 use super::agenda::{Agenda, Event, Rank};
+use super::draws::Draws;
 use super::setup::{Setup, Source};
 use crate::tally::Actions;
 use rand_chacha::ChaCha8Rng;
@@ -24,8 +25,7 @@ struct Caller {
 #[derive(Debug)]
 enum Kind {
     Open {
-        law: SizeLaw,
-        rng: ChaCha8Rng,
+        gaps: Draws,
         mean_gap: f64,
     },
     Process(Box<Times<ChaCha8Rng>>),
@@ -67,8 +67,7 @@ impl Arrivals {
         let rng = stream(setup.seed, Purpose::Arrivals, 0, 0);
         let kind = match &setup.source {
             Source::Open { gaps, rate_rps } => Kind::Open {
-                law: *gaps,
-                rng,
+                gaps: Draws::new(*gaps, rng),
                 mean_gap: 1.0 / rate_rps,
             },
             Source::Process(process) => Kind::Process(Box::new(process.times(rng))),
@@ -104,11 +103,8 @@ impl Arrivals {
         };
         arrivals.next = match &mut arrivals.kind {
             // A constant process begins at time 0, as schedules do; a random one with a gap.
-            Kind::Open {
-                law: SizeLaw::Constant,
-                ..
-            } => 0.0,
-            Kind::Open { law, rng, mean_gap } => law.draw(rng) * *mean_gap,
+            Kind::Open { gaps, .. } if gaps.law() == SizeLaw::Constant => 0.0,
+            Kind::Open { gaps, mean_gap } => gaps.next() * *mean_gap,
             Kind::Process(times) => times.next_ns() * 1e-9,
             Kind::Trace { due, stretch, .. } => due
                 .first()
@@ -132,7 +128,7 @@ impl Arrivals {
     pub(super) fn take(&mut self) {
         self.to_come -= 1;
         match &mut self.kind {
-            Kind::Open { law, rng, mean_gap } => self.next += law.draw(rng) * *mean_gap,
+            Kind::Open { gaps, mean_gap } => self.next += gaps.next() * *mean_gap,
             Kind::Process(times) => self.next = times.next_ns() * 1e-9,
             _ => self.take_listed(),
         }

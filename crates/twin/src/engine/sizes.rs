@@ -1,16 +1,15 @@
 //! Which class a request is of and how much work it takes.
 
+use super::draws::Draws;
 use super::setup::{Class, Setup};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
-use schema::laws::sizes::SizeLaw;
 use schema::rng::{Purpose, stream, unit};
 
 /// Which class request i is of and how much work it takes, drawn at its arrival.
 #[derive(Debug)]
 pub(super) struct Sizes {
-    law: SizeLaw,
-    sizes: ChaCha8Rng,
+    factors: Draws,
     choice: ChaCha8Rng,
     /// Cumulative shares of the classes; empty if there is one.
     cumulative: Vec<f64>,
@@ -29,8 +28,7 @@ impl Sizes {
             many => many.iter().map(&mut up_to).collect(),
         };
         Self {
-            law: setup.sizes,
-            sizes: stream(setup.seed, Purpose::Sizes, 0, 0),
+            factors: Draws::new(setup.sizes, stream(setup.seed, Purpose::Sizes, 0, 0)),
             choice: stream(setup.seed, Purpose::ApiChoice, 0, 0),
             cumulative,
         }
@@ -50,6 +48,6 @@ impl Sizes {
     /// The size of the next request relative to its class's mean.
     #[inline(always)]
     pub(super) fn factor(&mut self) -> f64 {
-        self.law.draw(&mut self.sizes)
+        self.factors.next()
     }
 }

@@ -3,20 +3,28 @@
 use super::ledger::Ledger;
 use super::setup::Setup;
 use crate::station::Station;
-use crate::sum::Sum;
+use crate::sum::{Sum, Tray};
 
 /// Books for the conservation laws.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     pub(super) arrived: u64,
     pub(super) completed: u64,
     /// Canceled or failed while held.
     pub(super) lost: u64,
-    pub(super) routed: Sum,
-    pub(super) done: Sum,
+    pub(super) routed: Tray,
+    pub(super) done: Tray,
     pub(super) lost_work: Sum,
     /// Time spent here by those that are gone.
-    pub(super) time: Sum,
+    pub(super) time: Tray,
+}
+
+impl Flow {
+    /// Empties the trays.
+    pub(super) fn settle(&mut self) {
+        let trays = [&mut self.routed, &mut self.done, &mut self.time];
+        trays.into_iter().for_each(Tray::empty);
+    }
 }
 
 /// A request fault that is on: its place in the table of faults, and its number in the timeline.

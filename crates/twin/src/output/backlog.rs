@@ -1,7 +1,7 @@
 //! The number in the system over time, as integrals over equal bins whose width doubles when there are
 //! too many; and whether it grew.
 
-use crate::sum::Sum;
+use crate::sum::Tray;
 
 const BINS: usize = 2048;
 const SLICES: usize = 20;
@@ -16,7 +16,7 @@ const GROWTH: f64 = 1.5;
 pub struct Backlog {
     number: f64,
     last: f64,
-    total: Sum,
+    total: Tray,
     bins: Vec<f64>,
     width: f64,
     open: f64,
@@ -39,7 +39,7 @@ impl Backlog {
         Self {
             number: 0.0,
             last: 0.0,
-            total: Sum::default(),
+            total: Tray::default(),
             bins: Vec::with_capacity(BINS),
             width,
             open: 0.0,
@@ -81,6 +81,11 @@ impl Backlog {
         self.open += (now - from) * self.number;
     }
 
+    /// Empties the tray of the integral.
+    pub fn settle(&mut self) {
+        self.total.empty();
+    }
+
     /// The number at present.
     pub fn number(&self) -> f64 {
         self.number
@@ -88,9 +93,7 @@ impl Backlog {
 
     /// Integral of the number up to `now`.
     pub fn integral(&self, now: f64) -> f64 {
-        let mut total = self.total;
-        total.add((now - self.last) * self.number);
-        total.value()
+        self.total.value() + (now - self.last) * self.number
     }
 
     /// Growth over the window from `from` to `to`; none if it is shorter than twenty bins.

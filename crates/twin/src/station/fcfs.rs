@@ -182,6 +182,10 @@ impl Station for Fcfs {
         self.waiting() > 0 && self.keys.len() < self.servers
     }
 
+    fn settle(&mut self) {
+        self.meter.settle();
+    }
+
     fn used(&self, now: f64) -> Used {
         let (held, busy) = self.counts();
         self.meter.after(now - self.at, held, busy, self.speed)

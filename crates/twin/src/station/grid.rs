@@ -84,6 +84,10 @@ impl Station for Grid {
         self.inner.present()
     }
 
+    fn settle(&mut self) {
+        self.inner.settle();
+    }
+
     fn used(&self, now: f64) -> Used {
         self.inner.used(now)
     }

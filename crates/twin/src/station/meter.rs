@@ -1,6 +1,6 @@
 //! Integrals over time of what a station holds and uses.
 
-use crate::sum::Sum;
+use crate::sum::{Sum, Tray};
 
 /// What was used since time 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -14,9 +14,9 @@ pub struct Used {
 }
 
 /// The running integrals. Work follows from busy cores while the speed stays.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Meter {
-    held: Sum,
+    held: Tray,
     busy: Sum,
     /// Work done, and busy cores, when the speed changed last.
     work_before: f64,
@@ -31,24 +31,30 @@ impl Meter {
         self.busy.add(dt * busy);
     }
 
+    /// Empties the tray.
+    pub(super) fn settle(&mut self) {
+        self.held.empty();
+    }
+
     /// Closes the account at `speed`; what follows runs at another.
     pub(super) fn change_speed(&mut self, speed: f64) {
-        self.work_before = self.work(speed);
+        self.work_before = self.work_at(self.busy, speed);
         self.busy_before = self.busy.value();
     }
 
     /// The integrals, with `dt` more seconds at these values.
     pub(super) fn after(&self, dt: f64, held: f64, busy: f64, speed: f64) -> Used {
-        let mut later = *self;
-        later.pass(dt, held, busy);
+        let mut later = self.busy;
+        later.add(dt * busy);
         Used {
-            held: later.held.value(),
-            busy: later.busy.value(),
-            work: later.work(speed),
+            held: self.held.value() + dt * held,
+            busy: later.value(),
+            work: self.work_at(later, speed),
         }
     }
 
-    fn work(&self, speed: f64) -> f64 {
-        self.work_before + speed * (self.busy.value() - self.busy_before)
+    /// Work done once `busy` is the integral of busy cores.
+    fn work_at(&self, busy: Sum, speed: f64) -> f64 {
+        self.work_before + speed * (busy.value() - self.busy_before)
     }
 }

@@ -137,6 +137,10 @@ impl Station for Ps {
         self.keys.len() as u32
     }
 
+    fn settle(&mut self) {
+        self.meter.settle();
+    }
+
     fn used(&self, now: f64) -> Used {
         let dt = now - self.at;
         self.meter.after(dt, self.held, self.busy, self.speed)

@@ -210,6 +210,10 @@ impl Station for Quota {
         self.keys.len() as u32
     }
 
+    fn settle(&mut self) {
+        self.meter.settle();
+    }
+
     fn used(&self, now: f64) -> Used {
         let n = self.keys.len() as f64;
         self.meter.after(now - self.at, n, self.busy(), self.speed)

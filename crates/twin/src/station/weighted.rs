@@ -172,6 +172,10 @@ impl Station for Weighted {
         self.classes.iter().map(|c| c.keys.len() as u32).sum()
     }
 
+    fn settle(&mut self) {
+        self.meter.settle();
+    }
+
     fn used(&self, now: f64) -> Used {
         let (held, busy) = self.counts();
         self.meter.after(now - self.at, held, busy, self.speed)
