@@ -12,6 +12,11 @@ const LEAST: f64 = 0.05;
 const MOST: f64 = 2.0;
 /// Above this an estimate counts as full speed.
 const DEAD_BAND: f64 = 0.8;
+/// Largest gain of the mean of log speeds, and how many log-standard deviations above its mean a
+/// job may lie before it is overdue. With quicker alarms large jobs are taken for slow backends,
+/// which costs more while speeds are steady than it saves when they drift.
+const MOST_GAIN: f64 = 0.25;
+const LARGE: f64 = 3.5;
 /// Speeds of the filter, powers of the root of one half.
 const GRID: usize = 7;
 
@@ -119,7 +124,7 @@ impl Speed {
             Rule::Ewma if job.count <= KNOWN_FROM => {}
             Rule::Ewma => {
                 let precision = (0.1 / job.spread) * (0.1 / job.spread);
-                let gain = (2.0 * precision / (1.0 + precision)).clamp(0.02, 0.3);
+                let gain = (2.0 * precision / (1.0 + precision)).clamp(0.02, MOST_GAIN);
                 self.approach(now, decay_ns, log - job.spread * job.spread / 2.0, gain);
             }
             Rule::Filter => self.weigh(now, decay_ns, log.min(0.0), job.spread),
@@ -187,7 +192,7 @@ impl Speed {
                 let mut overdue: f64 = 1.0;
                 for job in running {
                     if job.attained_ms > job.mean_ms {
-                        let largest = libm::exp(2.5 * job.spread) * job.mean_ms;
+                        let largest = libm::exp(LARGE * job.spread) * job.mean_ms;
                         overdue = overdue.min(largest / (speed * job.attained_ms));
                     }
                 }
