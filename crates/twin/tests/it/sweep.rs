@@ -301,7 +301,7 @@ fn the_sweeps_shipped_are_good_and_say_their_cells() {
     let reproduction = 6 * 7 * 3 * 8;
     // {W, S} PS and W FIFO, x 2 traffics x (4 steady loads x 4 strategies + 2 loads x 4 where sizes drift and
     // x 5 where speeds do), and {W, S} x 2 loads x 4 variants.
-    let prediction = (3 * 2 * (4 * 4 + 2 * 4 + 2 * 5) + 2 * 2 * 4) * 6;
+    let prediction = (3 * 2 * (4 * 4 + 2 * 4 + 2 * 5) + 2 * 2 * 4) * 24;
     // {W, S} x 2 loads x {unasked, asked first} x 6 strategies.
     let balancers = 2 * 2 * 2 * 6 * 8;
     for (name, runs) in [
