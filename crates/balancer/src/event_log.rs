@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use schema::event::Event;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -225,7 +225,7 @@ impl EventLog {
         self.queue = None;
         let died = || Loss {
             name: self.name.clone(),
-            lines: self.dropped,
+            lines: 0,
             why: "its writer died".into(),
         };
         let ended = self.writer.take().map(JoinHandle::join);
@@ -379,34 +379,16 @@ impl Lines {
     }
 
     fn hand_over(&mut self) {
-        let mut written = 0;
-        let result = self.write_batch(&mut written);
-        let whole = match &result {
-            Ok(()) => self.batch.len(),
-            Err(_) => last_end(&self.batch[..written]),
-        };
+        let (whole, result) = input::append_lines(&mut self.file, &self.batch);
         self.whole_bytes += whole as u64;
         if let Err(e) = result {
             self.fail(&e);
-            let left = &self.batch[whole..];
-            self.count_lost(left.iter().filter(|b| **b == b'\n').count() as u64);
+            self.count_lost(input::count_lines(&self.batch[whole..]));
             // If even this fails, readers still leave out one unfinished last line.
             let _ = self.file.set_len(self.whole_bytes);
         }
         self.batch.clear();
         self.handed_over = Instant::now();
-    }
-
-    fn write_batch(&mut self, written: &mut usize) -> io::Result<()> {
-        while *written < self.batch.len() {
-            match self.file.write(&self.batch[*written..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(step) => *written += step,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
     }
 
     /// From here on the lines of this file are lost; said once for each file.
@@ -428,14 +410,6 @@ impl Lines {
             loss.lines += lines;
         }
     }
-}
-
-/// Where the last whole line of `bytes` ends.
-fn last_end(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .map_or(0, |at| at + 1)
 }
 
 fn time_of(event: &Event) -> u64 {
@@ -481,6 +455,18 @@ mod tests {
         assert_eq!(
             text("b.jsonl"),
             "{\"event\":\"strategy\",\"t_ns\":2,\"strategy\":\"random\"}\n"
+        );
+    }
+
+    #[test]
+    fn lines_dropped_before_the_writer_died_are_lost_once() {
+        let mut log = EventLog::create(std::path::Path::new("/dev/null")).unwrap();
+        log.dropped = 3;
+        log.writer = Some(std::thread::spawn(|| panic!("a writer that dies")));
+        let loss = log.close().unwrap_err().to_string();
+        assert!(
+            loss.contains("3 lines are lost (its writer died)"),
+            "{loss}"
         );
     }
 

@@ -3,13 +3,15 @@
 //! What goes wrong with them is the user's to mend, so every error is a [`Problem`] (exit code 2), also
 //! that there is no such file. When not to use: for files that a program wrote itself a moment ago, whose
 //! absence is a failure of the machine. Files that may be larger than memory are read line by line
-//! ([`open_lines`]).
+//! ([`open_lines`]). The other way round, [`append_lines`] tells how much of a record a file took.
 
+mod append;
 mod lines;
 pub mod models;
 mod open;
 pub mod recorded;
 
+pub use append::{append_lines, count_lines};
 pub use lines::{BoundedLines, open_lines};
 pub use open::{open, open_with};
 

@@ -97,7 +97,6 @@ struct LineFile {
     whole_bytes: u64,
     rows_written: u64,
     batch: Vec<u8>,
-    rows_in_batch: u64,
     oldest: Option<Instant>,
     failure: Option<WriteFailure>,
 }
@@ -150,7 +149,6 @@ fn record(
         whole_bytes: header as u64,
         rows_written: 0,
         batch: Vec::with_capacity(2 * BATCH_BYTES),
-        rows_in_batch: 0,
         oldest: None,
         failure: None,
     };
@@ -200,7 +198,6 @@ impl LineFile {
             return Ok(());
         }
         row::write_line(row, &mut self.batch)?;
-        self.rows_in_batch += 1;
         self.oldest.get_or_insert_with(Instant::now);
         Ok(())
     }
@@ -211,46 +208,18 @@ impl LineFile {
         if self.batch.is_empty() || self.failure.is_some() {
             return;
         }
-        let mut reached = 0;
-        match self.write_batch(&mut reached) {
-            Ok(()) => {
-                self.whole_bytes += self.batch.len() as u64;
-                self.rows_written += self.rows_in_batch;
-            }
-            Err(error) => self.give_up(error, reached),
+        let (whole, result) = input::append_lines(&mut self.file, &self.batch);
+        self.whole_bytes += whole as u64;
+        self.rows_written += input::count_lines(&self.batch[..whole]);
+        if let Err(error) = result {
+            // If even this fails, readers still drop one unterminated last line.
+            let _ = self.file.set_len(self.whole_bytes);
+            self.failure = Some(WriteFailure {
+                error,
+                rows_kept: self.rows_written,
+            });
         }
         self.batch.clear();
-        self.rows_in_batch = 0;
-    }
-
-    /// Writes the batch and counts what went out, which no position tells of a pipe.
-    fn write_batch(&mut self, reached: &mut usize) -> io::Result<()> {
-        while *reached < self.batch.len() {
-            match self.file.write(&self.batch[*reached..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(step) => *reached += step,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the whole lines among the `reached` bytes of the batch and cuts the rest off.
-    fn give_up(&mut self, error: io::Error, reached: usize) {
-        let written = &self.batch[..reached];
-        let whole = written
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
-        self.rows_written += written[..whole].iter().filter(|b| **b == b'\n').count() as u64;
-        self.whole_bytes += whole as u64;
-        // If even this fails, readers still drop one unterminated last line.
-        let _ = self.file.set_len(self.whole_bytes);
-        self.failure = Some(WriteFailure {
-            error,
-            rows_kept: self.rows_written,
-        });
     }
 
     fn sync(&mut self) {
