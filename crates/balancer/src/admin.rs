@@ -19,8 +19,10 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, patch, post};
+use schema::json::Fields;
 use schema::problem::escaped;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// Longest piece of what is wrong with a body, which may repeat words of it, in characters.
@@ -56,8 +58,18 @@ impl From<ResetError> for Refused {
     }
 }
 
-/// Reads a JSON body; what is wrong is said with line and column. Objects within it are [`Fields`].
-fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+/// Reads a JSON object; what is wrong is said with line and column.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    parse(body).map(|Fields(object)| object)
+}
+
+/// Reads a JSON list of objects.
+fn read_list<T: DeserializeOwned>(body: &[u8]) -> Result<Vec<T>, Refused> {
+    let list: Vec<Fields<T>> = parse(body)?;
+    Ok(list.into_iter().map(|Fields(object)| object).collect())
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     serde_json::from_slice(body)
         .map_err(|e| bad(format!("body: {}", escaped(&e.to_string(), MAX_TEXT_CHARS))))
 }

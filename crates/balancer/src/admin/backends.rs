@@ -1,13 +1,12 @@
 //! `/api/backends` and `/api/reports`.
 
-use super::{Refused, bad, read};
+use super::{Refused, bad, read, read_list};
 use crate::cli::Given;
 use crate::core::{Core, State, usage};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
-use schema::json::Fields;
 use schema::report::{Report, Source};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -144,7 +143,7 @@ pub(super) async fn add(
     FromState(core): FromState<Arc<Core>>,
     body: Bytes,
 ) -> Result<(StatusCode, Json<Vec<View>>), Refused> {
-    let Fields(new) = read::<Fields<New>>(&body)?;
+    let new: New = read(&body)?;
     let new = new.check().map_err(bad)?;
     let mut state = core.lock();
     state.add(&new).map_err(refused)?;
@@ -162,7 +161,7 @@ pub(super) async fn change(
     Path(name): Path<String>,
     body: Bytes,
 ) -> Result<Json<Vec<View>>, Refused> {
-    let Fields(change) = read::<Fields<Change>>(&body)?;
+    let change: Change = read(&body)?;
     with(&core, &name, |state, id| {
         state.set_weight(id, change.weight)
     })
@@ -202,11 +201,11 @@ pub(super) async fn reports(
     FromState(core): FromState<Arc<Core>>,
     body: Bytes,
 ) -> Result<StatusCode, Refused> {
-    let reports: Vec<Fields<EngineReport>> = read(&body)?;
+    let reports: Vec<EngineReport> = read_list(&body)?;
     let mut state = core.lock();
     // All or nothing: a report for an unknown backend takes none of the others in.
     let mut ids = Vec::with_capacity(reports.len());
-    for (i, Fields(report)) in reports.iter().enumerate() {
+    for (i, report) in reports.iter().enumerate() {
         if report
             .cpu_percent
             .is_some_and(|v| !v.is_finite() || v < 0.0)
@@ -215,7 +214,7 @@ pub(super) async fn reports(
         }
         ids.push(find(&state, &report.backend)?);
     }
-    for (id, Fields(given)) in ids.into_iter().zip(reports) {
+    for (id, given) in ids.into_iter().zip(reports) {
         let report = Report {
             cpu_percent: given.cpu_percent,
             memory_used_mib: given.memory_used_bytes.map(|b| b as f64 / 1_048_576.0),

@@ -6,7 +6,6 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
-use schema::json::Fields;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use strategies::Spec;
@@ -41,7 +40,7 @@ pub(super) async fn set(
     State(core): State<Arc<Core>>,
     body: Bytes,
 ) -> Result<Json<Current>, Refused> {
-    let Fields(wanted) = read::<Fields<Wanted>>(&body)?;
+    let wanted: Wanted = read(&body)?;
     let spec = Spec::parse_live(&wanted.strategy).map_err(bad)?;
     core.lock().set_strategy(&spec).map_err(bad)?;
     tracing::info!("strategy is now {spec}");
@@ -68,7 +67,7 @@ pub(super) async fn reset(
     let reset: Reset = if body.iter().all(u8::is_ascii_whitespace) {
         Reset::default()
     } else {
-        read::<Fields<Reset>>(&body)?.0
+        read(&body)?
     };
     let spec = reset
         .strategy
