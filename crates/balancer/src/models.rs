@@ -2,7 +2,7 @@
 
 use input::models::ModelFlag;
 use predictor::LatencyTable;
-use std::io::Read as _;
+use predictor::table::MAX_FILE_BYTES;
 use std::path::Path;
 use std::sync::Arc;
 use strategies::registry::Models;
@@ -16,12 +16,8 @@ pub(crate) fn load(flags: &[ModelFlag]) -> Result<Models, String> {
     for flag in flags {
         for file in flag.files().map_err(|e| told(flag.path(), &e))? {
             let told = |e: &dyn std::fmt::Display| told(&file.path, e);
-            let mut bytes = Vec::new();
-            // One byte more than allowed, so that the reader sees that there are too many.
-            let most = predictor::table::MAX_FILE_BYTES as u64 + 1;
-            input::open(&file.path)
-                .and_then(|file| file.take(most).read_to_end(&mut bytes))
-                .map_err(|e| told(&e))?;
+            let bytes = input::read_up_to(&file.path, MAX_FILE_BYTES as u64)
+                .map_err(|e| format!("--model {e}"))?;
             let table = LatencyTable::from_bytes(&bytes).map_err(|e| told(&e))?;
             models
                 .add(&file.name, Arc::new(table))

@@ -92,16 +92,8 @@ fn recorded_models(log: &Path, error: &anyhow::Error) -> Option<PathBuf> {
         return None;
     };
     let folder = log.parent()?.parent()?.join("models");
-    let mut entries = std::fs::read_dir(&folder).ok()?;
-    entries
-        .any(|e| {
-            e.is_ok_and(|e| {
-                e.path()
-                    .extension()
-                    .is_some_and(|x| x == input::models::ENDING)
-            })
-        })
-        .then_some(folder)
+    let found = input::models::in_folder(&folder).ok()?;
+    (!found.is_empty()).then_some(folder)
 }
 
 fn describe(mismatch: &Mismatch) -> String {
