@@ -118,19 +118,3 @@ fn a_list_of_requests_is_sent_as_listed() {
         ]
     );
 }
-
-/// Prints the lateness at the paper's rate; run it alone and optimized:
-/// `cargo test --release -p plumbline-simulator -- --ignored --nocapture lateness`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn lateness_at_a_hundred_requests_a_second() {
-    let server = Server::answering(Duration::from_millis(50));
-    let done = Run::new(&server.url, 1000, 10.0).finish();
-    let us = |name: &str| done.summary[name].as_f64().unwrap_or(f64::NAN);
-    println!(
-        "lateness p50 {} us, p99 {} us, max {} us",
-        us("lateness_p50_us"),
-        us("lateness_p99_us"),
-        us("lateness_max_us")
-    );
-}
