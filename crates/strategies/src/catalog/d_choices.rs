@@ -71,6 +71,10 @@ impl Strategy for DChoices {
                 b.in_flight
             });
         }
+        if self.d == 2 && !self.replacement {
+            let pair = Draws::pair(backends, rng)?;
+            return Some(Draws::lower(pair, |b| b.in_flight));
+        }
         let drawn = if self.replacement {
             self.draws.repeated(n, self.d, rng)
         } else {

@@ -70,8 +70,16 @@ impl<K: Ord> Least<K> {
         if ties == Ties::Random {
             return self.nth(below(rng, u64::from(self.count)) as u32, among, key);
         }
-        let tied = among.filter(|b| key(b) == self.key);
-        ties.among(self.count as usize, tied, credits, rng)
+        let count = self.count as usize;
+        if self.has_all {
+            let bits = self.tied;
+            let tied = among
+                .zip(0..)
+                .filter(move |(_, i)| bits >> i & 1 == 1)
+                .map(|(b, _)| b);
+            return ties.among(count, tied, credits, rng);
+        }
+        ties.among(count, among.filter(|b| key(b) == self.key), credits, rng)
     }
 
     /// The `i`-th of those that have it, among the same as were looked through.
