@@ -101,7 +101,7 @@ fn start(
     command
         .args(["--seed", SEED, "--strategy", "least-request"])
         .args(flags);
-    command.env("PLUMBLINE_LOG", "error").stdout(Stdio::piped());
+    command.env("RUST_LOG", "error").stdout(Stdio::piped());
     for address in backends {
         command.args(["--backend", &format!("url=http://{address}")]);
     }

@@ -55,7 +55,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    start_logging();
+    console::start_log("info");
     let slow_start = args.rules.slow_start.filter(|d| !d.is_zero());
     let options = Options {
         seed: args.seed,
@@ -201,18 +201,6 @@ async fn name_unseen(core: Arc<Core>) {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("PLUMBLINE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // Whoever reads the log may be gone, or its disk full: that must not stop the traffic.
-        .log_internal_errors(false)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
 }
 
 /// Asks a running balancer whether it is ready.

@@ -8,7 +8,8 @@
 
 use schema::problem::escaped;
 use std::fmt::Arguments;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use tracing_subscriber::EnvFilter;
 
 /// Longest line that is told, in characters.
 const MAX_LINE_CHARS: usize = 16 * 1024;
@@ -23,6 +24,17 @@ macro_rules! say {
 #[macro_export]
 macro_rules! tell {
     ($($words:tt)*) => { $crate::print_aside(format_args!("{}\n", format_args!($($words)*))) };
+}
+
+/// Lets the program log to standard error what the variable `RUST_LOG` names, or `otherwise`, such as
+/// `info`; call once. A reader that has gone and a full disk stop nothing.
+pub fn start_log(otherwise: &str) {
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| otherwise.into()))
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
 }
 
 /// Prints to standard output, whole, now.

@@ -26,13 +26,7 @@ use clap::Parser as _;
 use schema::problem::{Problem, Problems};
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
-        )
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .init();
+    console::start_log("warn");
     match replay::run(&cli::Cli::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -35,13 +35,7 @@ use schema::problem::{Problem, Problems};
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
-        )
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .init();
+    console::start_log("warn");
     match run(Cli::parse().command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

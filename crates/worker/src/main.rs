@@ -40,13 +40,7 @@ fn main() -> ExitCode {
     // Best effort, here and wherever a slice is asked for: a refusal costs precision only.
     scheduling::sharpen_timers().ok();
     let cli = Cli::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| "info".into()))
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .with_ansi(false)
-        .init();
+    console::start_log("info");
     match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A wait that is only reached when something is broken.
@@ -14,7 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_balancer"));
     command
-        .env("PLUMBLINE_LOG", "error")
+        .env("RUST_LOG", "error")
         .env_remove("PLUMBLINE_ADMIN_TOKEN");
     command
 }
@@ -44,7 +45,7 @@ impl Balancer {
         shell
             .args(["-c", &format!("ulimit -f {blocks}; exec \"$@\""), "sh"])
             .arg(program().get_program())
-            .env("PLUMBLINE_LOG", "error")
+            .env("RUST_LOG", "error")
             .env_remove("PLUMBLINE_ADMIN_TOKEN");
         Self::run(shell, &named(&addresses), flags)
     }
@@ -65,26 +66,12 @@ impl Balancer {
         for member in members {
             command.args(["--backend", member]);
         }
-        command.args(flags).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the balancer starts");
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let addresses: Vec<SocketAddr> = line
-            .split("http://")
-            .skip(1)
-            .map(|part| {
-                part.trim_end_matches([')', '\n'])
-                    .split(' ')
-                    .next()
-                    .unwrap()
-            })
-            .map(|text| text.parse().unwrap_or_else(|_| panic!("{line}")))
-            .collect();
+        command.args(flags);
+        let (child, [traffic, admin]) = started(command);
         Self {
             child,
-            traffic: addresses[0],
-            admin: addresses[1],
+            traffic,
+            admin,
         }
     }
 
@@ -159,6 +146,72 @@ impl Balancer {
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
+    }
+}
+
+/// Starts a program and reads where it listens: traffic, admin.
+fn started(mut command: Command) -> (Child, [SocketAddr; 2]) {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    let addresses: Vec<SocketAddr> = line
+        .split("http://")
+        .skip(1)
+        .map(|part| {
+            part.trim_end_matches([')', '\n'])
+                .split(' ')
+                .next()
+                .unwrap()
+        })
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{line}")))
+        .collect();
+    (child, addresses.try_into().expect("two addresses"))
+}
+
+/// The program of the workspace that serves, built in the profile of this test run.
+fn worker_program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "build",
+            "--quiet",
+            "--package",
+            "plumbline-worker",
+            "--bins",
+        ]);
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        assert!(build.status().expect("cargo runs").success());
+        Path::new(env!("CARGO_BIN_EXE_balancer")).with_file_name("worker")
+    })
+}
+
+/// A running worker that executes one instruction in a hundred; killed when dropped.
+pub(crate) struct Worker {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Worker {
+    pub(crate) fn start(name: &str, cores: u32) -> Self {
+        let mut command = Command::new(worker_program());
+        command
+            .env("RUST_LOG", "error")
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["--name", name, "--cores", &cores.to_string()])
+            .args(["--memory-gb", "1", "--burn-fraction", "0.01"]);
+        let (child, [address, _]) = started(command);
+        Self { child, address }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -256,9 +309,6 @@ pub(crate) fn ok(body: &str) -> Act {
 
 type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
 
-/// What the statistics page says; `None`: there is no such page.
-type Page = Option<Arc<dyn Fn() -> String + Send + Sync>>;
-
 /// A scripted backend on a port of its own.
 pub(crate) struct Backend {
     pub(crate) address: SocketAddr,
@@ -270,18 +320,7 @@ pub(crate) struct Backend {
 
 impl Backend {
     pub(crate) fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Self {
-        Self::serving(Arc::new(script), None)
-    }
-
-    /// One with a statistics page.
-    pub(crate) fn with_stats(
-        script: impl Fn(&Seen) -> Act + Send + Sync + 'static,
-        page: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Self {
-        Self::serving(Arc::new(script), Some(Arc::new(page)))
-    }
-
-    fn serving(script: Script, page: Page) -> Self {
+        let script: Script = Arc::new(script);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let backend = Self {
             address: listener.local_addr().unwrap(),
@@ -294,16 +333,9 @@ impl Backend {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let (script, seen, hanging) = (script.clone(), seen.clone(), hanging.clone());
-                let (connections, page) = (connections.clone(), page.clone());
+                let connections = connections.clone();
                 std::thread::spawn(move || {
-                    serve(
-                        stream.unwrap(),
-                        &script,
-                        &page,
-                        &seen,
-                        &connections,
-                        &hanging,
-                    )
+                    serve(stream.unwrap(), &script, &seen, &connections, &hanging)
                 });
             }
         });
@@ -323,7 +355,6 @@ impl Backend {
 fn serve(
     mut stream: TcpStream,
     script: &Script,
-    page: &Page,
     seen: &Mutex<Vec<Seen>>,
     connections: &AtomicUsize,
     hanging: &AtomicUsize,
@@ -337,14 +368,7 @@ fn serve(
             return;
         }
         if head.starts_with("GET /stats ") {
-            let stats = match page {
-                None => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_string(),
-                Some(page) => {
-                    let body = page();
-                    let length = body.len();
-                    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
-                }
-            };
+            let stats = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
             if stream.write_all(stats.as_bytes()).is_err() {
                 return;
             }

@@ -1,55 +1,20 @@
-//! Every strategy of the registry live: changed under load, its shares, its log.
+//! Every strategy of the registry live, before real workers: changed under load, its shares, its log.
 
-use crate::support::{Act, Backend, Balancer, connect, program, read_head, status};
+use crate::support::{Balancer, Worker, connect, fields, program, read_head, status};
 use predictor::header::{R2, SCHEMA, Splits, TrainedOn, UNIT};
 use predictor::{ApiName, Axis, Header, LatencyTable, Shape, Statistics};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use strategies::registry::{ENTRIES, Entry, Group, HonorsWeights};
 
 /// Requests per strategy.
 const REQUESTS: usize = 150;
 const CLIENTS: usize = 3;
-
-/// A small server that says of itself what a worker says.
-fn worker(name: &'static str) -> Backend {
-    let held = Arc::new(AtomicU32::new(0));
-    let answered = Arc::new(AtomicU64::new(0));
-    let (held_too, answered_too) = (Arc::clone(&held), Arc::clone(&answered));
-    let act = move |_: &crate::support::Seen| {
-        held.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(1));
-        let active = held.fetch_sub(1, Ordering::SeqCst) - 1;
-        let sequence = answered.fetch_add(1, Ordering::SeqCst);
-        let load = format!(
-            "TEXT cpu_utilization=0.3,rps_fractional=90,eps=0,named_metrics.active={active},\
-             named_metrics.mean50=1.5,named_metrics.sequence={sequence}"
-        );
-        let fields = format!(
-            "endpoint-load-metrics: {load}\r\n\
-             x-worker-timing: queue_wait_us=10,service_time_us=1000\r\nContent-Length: 1\r\n"
-        );
-        Act::Answer(format!("HTTP/1.1 200 OK\r\n{fields}\r\n{name}").into_bytes())
-    };
-    Backend::with_stats(act, move || {
-        let n = answered_too.load(Ordering::SeqCst);
-        serde_json::json!({
-            "container": name, "cores": 2.0, "memory_bytes": 1_u64 << 30,
-            "active_requests": held_too.load(Ordering::SeqCst),
-            "mean_latency_ms_last_50": 1.5, "completed": n, "failed": 0,
-            "sampled_at_unix_ns": 1, "sequence": n, "cpu_percent": 30.0,
-            "memory_used_bytes": 1 << 26, "nominal_mips_per_core": 7450.0,
-            "native_mips_per_core": 7450.0, "burn_fraction": 0.0, "discipline": "ps", "loop": "none",
-            "throttled_us": null, "late_burns": 0, "boot_id": name, "service_time_mean_ms": 1.0,
-            "utilization": 0.3, "qps": 90.0, "eps": 0.0, "rif_latency_ms": 1.5, "speed": 1.0,
-        })
-        .to_string()
-    })
-}
+/// Workers and their cores, which are their weights too.
+const WORKERS: [(&str, u32); 3] = [("a", 4), ("b", 3), ("c", 2)];
 
 /// A made-up latency model in a file: longer with more others there and fewer cores.
 fn model(folder: &Path, name: &str, statistics: Statistics) -> PathBuf {
@@ -121,12 +86,12 @@ fn model(folder: &Path, name: &str, statistics: Statistics) -> PathBuf {
 struct Bed {
     balancer: Balancer,
     models: Vec<String>,
-    _workers: [Backend; 3],
+    _workers: [Worker; 3],
 }
 
 /// Three workers, weights and cores 4/3/2, and a balancer that logs.
 fn bed(folder: &Path, strategy: &str) -> Bed {
-    let workers = [worker("a"), worker("b"), worker("c")];
+    let workers = WORKERS.map(|(name, cores)| Worker::start(name, cores));
     let mut models = Vec::new();
     for (name, statistics) in [
         ("polled", Statistics::Polled),
@@ -140,14 +105,14 @@ fn bed(folder: &Path, strategy: &str) -> Bed {
     let log = folder.join("first.jsonl").display().to_string();
     let mut flags = vec!["--strategy", strategy, "--event-log", &log];
     flags.extend(models.iter().map(String::as_str));
-    let mut members = Vec::new();
-    for (backend, weight) in workers.iter().zip([4, 3, 2]) {
-        let name = ["a", "b", "c"][members.len()];
-        let address = backend.address;
-        members.push(format!(
-            "name={name},url=http://{address},weight={weight},cores={weight}"
-        ));
-    }
+    let members: Vec<String> = WORKERS
+        .iter()
+        .zip(&workers)
+        .map(|((name, cores), worker)| {
+            let address = worker.address;
+            format!("name={name},url=http://{address},weight={cores},cores={cores},memory-gb=1")
+        })
+        .collect();
     let balancer = Balancer::of_members(&members, &flags);
     Bed {
         balancer,
@@ -171,9 +136,10 @@ impl Client {
         self.0.write_all(head.as_bytes()).unwrap();
         let answer = read_head(&mut self.0);
         assert_eq!(status(&answer), 200, "{answer}");
-        let mut body = [0];
-        self.0.read_exact(&mut body).unwrap();
-        char::from(body[0])
+        let length = fields(&answer, "content-length")[0].parse().unwrap();
+        self.0.read_exact(&mut vec![0; length]).unwrap();
+        let name = fields(&answer, "x-container")[0];
+        name.chars().next().unwrap()
     }
 }
 
@@ -345,15 +311,15 @@ fn every_strategy_serves_with_its_shares_and_a_log_that_replays() {
 fn a_strategy_that_probes_gets_its_answers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    let workers = ["a", "b", "c"].map(worker);
-    let [a, b, c] = &workers;
+    let workers = WORKERS.map(|(name, cores)| Worker::start(name, cores));
+    let addresses: Vec<_> = workers.iter().map(|w| w.address).collect();
     let log = path.display().to_string();
     let flags = ["--strategy", "prequal", "--event-log", &log];
-    let mut balancer = Balancer::start(&[a, b, c], &flags);
+    let mut balancer = Balancer::in_front_of(&addresses, &flags);
     // Three a request are asked for; a busy machine answers many of them too late.
     let answered = "plumbline_probes_total{backend=\"a\",result=\"ok\"}";
     balancer.until("probed", |b| {
-        b.raw("GET /items/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        b.raw("GET /items/1?mi=7.45 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         b.metric(answered) >= 5
     });
     balancer.signal("-TERM");
