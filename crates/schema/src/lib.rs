@@ -25,4 +25,5 @@ pub mod scenario;
 pub mod schedule;
 pub mod stats;
 pub mod sweep;
+pub mod weights;
 pub mod workload;

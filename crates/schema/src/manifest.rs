@@ -3,6 +3,7 @@
 //! Written before the first request and replaced by rename after every step, so that an interrupted
 //! bench says how far it came. Field names are what scripts read; new fields may be added.
 
+use crate::stats::Discipline;
 use serde::{Deserialize, Serialize};
 
 /// Version tag.
@@ -116,6 +117,12 @@ pub struct Backend {
     pub image_id: Option<String>,
     /// The workers.
     pub workers: Vec<WorkerLimits>,
+    /// How requests share a worker's cores.
+    #[serde(default)]
+    pub discipline: Discipline,
+    /// Whether workers tell the work left of what they hold.
+    #[serde(default)]
+    pub tell_work_left: bool,
 }
 
 /// One worker as configured and as the engine reports it.

@@ -9,7 +9,8 @@ pub(crate) mod select;
 use std::path::{Path, PathBuf};
 
 use schema::manifest::{Manifest, WorkerLimits};
-use schema::stats::BYTES_PER_GB;
+use schema::stats::{BYTES_PER_GB, Discipline};
+use schema::weights::smallest_integers;
 use serde::Deserialize;
 
 use crate::control::Addresses;
@@ -19,14 +20,20 @@ use crate::signals::Stop;
 
 use select::Selected;
 
-/// Worker names, cores and memory in GB: the testbed's fixed shape.
-pub(crate) const WORKERS: [(&str, u32, u64); 3] = [("a", 4, 12), ("b", 3, 9), ("c", 2, 6)];
-/// Cores of all workers together.
-pub(crate) const WORKER_CORES: f64 = 9.0;
+/// Worker names and memory in GB.
+pub(crate) const WORKERS: [(&str, u64); 3] = [("a", 12), ("b", 9), ("c", 6)];
+/// The workers' cores unless others are asked for.
+pub(crate) const CORES: [f64; 3] = [4.0, 3.0, 2.0];
+/// All of them together.
+pub(crate) const ALL_CORES: f64 = 9.0;
 
 /// How the programs are started; the same for both kinds.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
+    /// The workers, in the order of [`WORKERS`].
+    pub(crate) workers: Vec<WorkerLimits>,
+    pub(crate) discipline: Discipline,
+    pub(crate) tell_work_left: bool,
     pub(crate) mips_per_core: f64,
     pub(crate) burn_fraction: f64,
     /// `plain` or `guarded`.
@@ -44,6 +51,9 @@ impl Settings {
     /// Those of a result, with its models in `folder`.
     pub(crate) fn of(manifest: &Manifest, folder: &Folder) -> Self {
         Self {
+            workers: manifest.backend.workers.clone(),
+            discipline: manifest.backend.discipline,
+            tell_work_left: manifest.backend.tell_work_left,
             mips_per_core: manifest.burn.mips_per_core,
             burn_fraction: manifest.burn.fraction,
             protection: manifest.protection.clone(),
@@ -52,6 +62,27 @@ impl Settings {
             seed: manifest.seed,
             models: (!manifest.models.is_empty()).then(|| folder.path("models")),
         }
+    }
+
+    /// What a worker is told of itself, as flags.
+    fn worker_flags(&self, worker: &WorkerLimits) -> Vec<String> {
+        let all_cores: f64 = self.workers.iter().map(|w| w.cores).sum();
+        let mut flags: Vec<String> = [
+            ("--name", worker.name.clone()),
+            ("--cores", worker.cores.to_string()),
+            ("--memory-gb", memory_gb(worker).to_string()),
+            ("--pool-cores", all_cores.to_string()),
+            ("--discipline", self.discipline.to_string()),
+            ("--mips-per-core", self.mips_per_core.to_string()),
+            ("--burn-fraction", self.burn_fraction.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.to_string(), value])
+        .collect();
+        if self.tell_work_left {
+            flags.push("--tell-work-left".into());
+        }
+        flags
     }
 }
 
@@ -140,19 +171,31 @@ impl Bed {
     }
 }
 
-/// The workers as configured, without what an engine says.
-pub(crate) fn configured_limits() -> Vec<WorkerLimits> {
+/// The workers with these cores as configured, without what an engine says; weights follow the cores.
+pub(crate) fn configured_limits(cores: [f64; 3]) -> Vec<WorkerLimits> {
     WORKERS
         .into_iter()
-        .map(|(name, cores, memory_gb)| WorkerLimits {
+        .zip(cores.into_iter().zip(smallest_integers(&cores)))
+        .map(|((name, memory_gb), (cores, weight))| WorkerLimits {
             name: name.to_string(),
-            cores: f64::from(cores),
+            cores,
             memory_bytes: memory_gb * BYTES_PER_GB,
-            weight: cores,
+            weight,
             engine_cpus: None,
             engine_memory_bytes: None,
         })
         .collect()
+}
+
+fn memory_gb(worker: &WorkerLimits) -> u64 {
+    worker.memory_bytes / BYTES_PER_GB
+}
+
+/// A worker as the balancer is told of it, but for its address.
+fn backend_fields(worker: &WorkerLimits) -> String {
+    let (name, weight, cores) = (&worker.name, worker.weight, worker.cores);
+    let memory_gb = memory_gb(worker);
+    format!("name={name},weight={weight},cores={cores},memory-gb={memory_gb}")
 }
 
 /// What the client's exit code and output mean: 0 and 3 (it could not keep the schedule) are runs.

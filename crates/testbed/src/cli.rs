@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use schema::stats::Discipline;
 
+use crate::bed::CORES;
 use crate::bed::select::Kind;
 use crate::janitor::JanitorArgs;
 use crate::leash::LeashArgs;
@@ -105,7 +107,17 @@ pub(crate) struct BenchArgs {
     /// Workload file [default: the preset's]
     #[arg(long, value_name = "FILE")]
     pub(crate) workload: Option<PathBuf>,
-    /// Scale the arrivals to this load on the nine cores
+    /// Cores of the workers a, b and c; fractions are quotas below a core. Weights are the smallest whole
+    /// numbers in proportion
+    #[arg(long, default_value = "4,3,2", value_name = "A,B,C", value_parser = cores, allow_negative_numbers = true)]
+    pub(crate) cores: Cores,
+    /// How requests share a worker's cores: ps (processor sharing) or fcfs (first come, first served)
+    #[arg(long, default_value_t = Discipline::Ps, value_name = "ps|fcfs")]
+    pub(crate) discipline: Discipline,
+    /// Workers tell the work left of what they hold, for strategies with `reports=work`
+    #[arg(long)]
+    pub(crate) tell_work_left: bool,
+    /// Scale the arrivals to this load on the workers' cores
     #[arg(long, value_name = "RHO", value_parser = load, allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
     /// Where the programs run [default: docker where an engine answers, else process]
@@ -121,7 +133,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with an interrupted bench; everything else comes from its manifest
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "protection"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "cores", "discipline", "tell_work_left", "protection"])]
     pub(crate) resume: Option<PathBuf>,
     /// Balancer protection: plain compares strategies alone, guarded adds a limit per attempt,
     /// shedding, one repeat on a connection that was closed, and ejection
@@ -247,6 +259,9 @@ impl SmokeArgs {
             models: Vec::new(),
             workload: None,
             load: None,
+            cores: Cores(CORES),
+            discipline: Discipline::Ps,
+            tell_work_left: false,
             backend: self.backend,
             blocks: None,
             seed: self.seed,
@@ -267,6 +282,27 @@ fn burn_fraction(text: &str) -> Result<BurnFraction, String> {
         "auto" => Ok(BurnFraction(None)),
         _ => within(text, 0.001, 1.0).map(|f| BurnFraction(Some(f))),
     }
+}
+
+/// Cores of the three workers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Cores(pub(crate) [f64; 3]);
+
+impl Cores {
+    pub(crate) fn sum(self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+fn cores(text: &str) -> Result<Cores, String> {
+    let each: Vec<f64> = text
+        .split(',')
+        .map(|one| within(one, 0.1, 64.0))
+        .collect::<Result<_, _>>()?;
+    let three = <[f64; 3]>::try_from(each);
+    three
+        .map(Cores)
+        .map_err(|each| format!("{} numbers (needed: 3, as 4,3,2)", each.len()))
 }
 
 fn load(text: &str) -> Result<f64, String> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::bed::engine::{Compose, Engine};
 use crate::bed::select::find_checkout;
-use crate::bed::{WORKER_CORES, WORKERS};
+use crate::bed::{ALL_CORES, WORKERS};
 use crate::host;
 use crate::images::IMAGE;
 use crate::plan::burn::{self, MIPS_PER_CORE, Situation};
@@ -110,15 +110,15 @@ fn machine(calibration: anyhow::Result<Calibration>) -> anyhow::Result<Vec<Check
     let facts = host::facts(&calibration);
     let situation = Situation {
         // What `testbed bench` without arguments would find.
-        load: load(&Preset::Quick.workload()?, WORKER_CORES * MIPS_PER_CORE),
-        worker_cores: WORKER_CORES,
+        load: load(&Preset::Quick.workload()?, ALL_CORES * MIPS_PER_CORE),
+        worker_cores: ALL_CORES,
         mips_per_core: MIPS_PER_CORE,
         host_cores: facts.cores,
         native_mips_all_busy: calibration.native_mips_all_busy,
     };
     let burn = burn::choose(&situation, None);
     let memory_gb = facts.memory_bytes as f64 / schema::stats::BYTES_PER_GB as f64;
-    let limits: u64 = WORKERS.iter().map(|(_, _, gb)| gb).sum();
+    let limits: u64 = WORKERS.iter().map(|(_, gb)| gb).sum();
     let burned = if burn.emulated {
         format!(
             "emulated: a bench burns the fraction {} to make up for the missing cores ({})",

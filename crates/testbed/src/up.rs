@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use schema::problem::Problem;
+use schema::stats::Discipline;
 
 use crate::bed::docker::BENCH_PROJECTS;
 use crate::bed::engine::{Compose, Engine};
 use crate::bed::process::{Ports, ProcessBed};
 use crate::bed::select::{DockerReady, find_checkout, select};
-use crate::bed::{Settings, WORKER_CORES};
+use crate::bed::{ALL_CORES, CORES, Settings, configured_limits};
 use crate::cli::UpArgs;
 use crate::control::{Addresses, Control};
 use crate::folder::Folder;
@@ -46,7 +47,7 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
     let calibration = programs.calibrate()?;
     let situation = Situation {
         load: UNKNOWN_LOAD,
-        worker_cores: WORKER_CORES,
+        worker_cores: ALL_CORES,
         mips_per_core: MIPS_PER_CORE,
         host_cores: crate::host::cores(),
         native_mips_all_busy: calibration.native_mips_all_busy,
@@ -55,6 +56,9 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
     console::say!("{} back end ({})", selected.kind(), selected.reason)?;
     console::say!("burn fraction {} ({})", burn.fraction, burn.reason)?;
     let settings = Settings {
+        workers: configured_limits(CORES),
+        discipline: Discipline::Ps,
+        tell_work_left: false,
         mips_per_core: MIPS_PER_CORE,
         burn_fraction: burn.fraction,
         protection: arguments.protection.clone(),

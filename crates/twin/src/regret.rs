@@ -23,6 +23,7 @@ use rebuild::{Discipline, Stay, Worker};
 use rows::{Run, Runs};
 use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
+use schema::stats;
 use std::path::{Path, PathBuf};
 
 /// Candidates of a pick at most: each is priced.
@@ -50,9 +51,9 @@ pub struct Arguments {
     /// Speed of a nominal core, MIPS (default 7450)
     #[arg(long, value_name = "M", allow_hyphen_values = true)]
     mips_per_core: Option<String>,
-    /// How workers serve
-    #[arg(long, value_name = "D", value_parser = ["ps", "fcfs"], default_value = "ps")]
-    discipline: String,
+    /// How workers serve: ps or fcfs [default: as the result says, of rows ps]
+    #[arg(long, value_name = "D")]
+    discipline: Option<stats::Discipline>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -88,7 +89,7 @@ struct Judged {
 /// Bad input ([`Problem`], exit 2).
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (setting, runs) = match &arguments.folder {
-        Some(root) => folder::judge_all(root, discipline(arguments))?,
+        Some(root) => folder::judge_all(root, arguments.discipline)?,
         None => judge_files(arguments)?,
     };
     if arguments.json {
@@ -112,10 +113,12 @@ fn judge_files(arguments: &Arguments) -> Result<(Setting, Vec<Judged>), Problems
     Ok((setting, judged))
 }
 
-fn discipline(arguments: &Arguments) -> Discipline {
-    match arguments.discipline.as_str() {
-        "fcfs" => Discipline::InOrder,
-        _ => Discipline::Sharing,
+impl From<stats::Discipline> for Discipline {
+    fn from(discipline: stats::Discipline) -> Self {
+        match discipline {
+            stats::Discipline::Ps => Self::Sharing,
+            stats::Discipline::Fcfs => Self::InOrder,
+        }
     }
 }
 
@@ -138,7 +141,7 @@ fn setting(arguments: &Arguments) -> Result<Setting, Problems> {
     });
     Setting {
         workers: workers.collect(),
-        discipline: discipline(arguments),
+        discipline: arguments.discipline.unwrap_or_default().into(),
         mips_per_core: scenario.mips_per_core.unwrap_or(MIPS_PER_CORE),
     }
     .checked()

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use super::engine::{Compose, Container, Engine, labels, network};
 use super::select::DockerReady;
-use super::{Replay, ReplaySummary, Settings, WORKERS, configured_limits};
+use super::{Replay, ReplaySummary, Settings, WORKERS, backend_fields};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
 use crate::folder::Folder;
 use crate::images::{Image, USER};
@@ -34,6 +34,8 @@ pub(crate) const BENCH_PROJECTS: &str = "plumbline-bench-";
 /// Memory limit of the replay client.
 const CLIENT_MEMORY: i64 = 2 << 30;
 const CLIENT_PIDS: i64 = 256;
+/// CPU time of a core in the period that `compose.yaml` sets.
+const QUOTA_US_PER_CORE: f64 = 100_000.0;
 /// Its weight against a worker's 1,024 where cores are short, as the balancer's in `compose.yaml`:
 /// who sends and forwards needs few cycles, but at once, or the latencies measured are its own.
 const CLIENT_CPU_SHARES: i64 = 8192;
@@ -56,7 +58,7 @@ pub(crate) struct DockerBed {
     usage: Vec<JoinHandle<()>>,
     janitor: Janitor,
     logs: PathBuf,
-    /// Limits as the engine reports them.
+    /// The workers, with limits as the engine reports them.
     pub(crate) limits: Vec<WorkerLimits>,
 }
 
@@ -100,7 +102,7 @@ impl DockerBed {
             usage: Vec::new(),
             janitor,
             logs: root.join("logs"),
-            limits: Vec::new(),
+            limits: settings.workers.clone(),
         };
         if let Err(error) = bed.bring_up().await {
             bed.keep_logs().await;
@@ -124,56 +126,19 @@ impl DockerBed {
             )
             .await?;
         self.containers = self.engine.containers(&self.project).await?;
-        for (name, _, _) in WORKERS {
-            let id = self.container(&format!("worker-{name}"))?.to_string();
-            let (address, limits) = self.look_at_worker(name, &id).await?;
+        for worker in &mut self.limits {
+            let service = format!("worker-{}", worker.name);
+            let id = container(&self.containers, &service)?;
+            let address = look_at_worker(&self.engine, &self.project, worker, id).await?;
             self.addresses.workers.push(address);
-            self.limits.push(limits);
         }
         let control = Control::new(self.addresses.clone())?;
-        for (name, _, _) in WORKERS {
-            let id = self.container(&format!("worker-{name}"))?.to_string();
+        for (name, _) in WORKERS {
+            let id = container(&self.containers, &format!("worker-{name}"))?.to_string();
             let task = report_usage(self.engine.clone(), control.clone(), name, id);
             self.usage.push(tokio::spawn(task));
         }
         Ok(())
-    }
-
-    fn container(&self, service: &str) -> anyhow::Result<&str> {
-        self.containers
-            .iter()
-            .find(|c| c.service == service)
-            .map(|c| c.id.as_str())
-            .with_context(|| format!("no container of service {service}"))
-    }
-
-    /// Address and limits of one worker as the engine reports them.
-    async fn look_at_worker(
-        &self,
-        name: &str,
-        id: &str,
-    ) -> anyhow::Result<(WorkerAddress, WorkerLimits)> {
-        let container = self.engine.inspect(id).await?;
-        let address = container
-            .network_settings
-            .and_then(|n| n.networks)
-            .and_then(|mut n| n.remove(&network(&self.project)))
-            .and_then(|n| n.ip_address)
-            .filter(|ip| !ip.is_empty())
-            .with_context(|| format!("worker {name} has no address"))?;
-        let host = container.host_config.unwrap_or_default();
-        let configured = configured_limits().into_iter().find(|l| l.name == name);
-        let limits = WorkerLimits {
-            engine_cpus: cpu_limit(&host),
-            engine_memory_bytes: host.memory.and_then(|m| u64::try_from(m).ok()),
-            ..configured.context("unknown worker")?
-        };
-        let address = WorkerAddress {
-            name: name.to_string(),
-            url: format!("http://{address}:8080"),
-            admin: format!("http://{address}:8081"),
-        };
-        Ok((address, limits))
     }
 
     pub(crate) fn addresses(&self) -> &Addresses {
@@ -338,6 +303,40 @@ impl DockerBed {
     }
 }
 
+fn container<'a>(containers: &'a [Container], service: &str) -> anyhow::Result<&'a str> {
+    containers
+        .iter()
+        .find(|c| c.service == service)
+        .map(|c| c.id.as_str())
+        .with_context(|| format!("no container of service {service}"))
+}
+
+/// Address of one worker; its limits as the engine reports them are written down.
+async fn look_at_worker(
+    engine: &Engine,
+    project: &str,
+    worker: &mut WorkerLimits,
+    id: &str,
+) -> anyhow::Result<WorkerAddress> {
+    let container = engine.inspect(id).await?;
+    let name = &worker.name;
+    let address = container
+        .network_settings
+        .and_then(|n| n.networks)
+        .and_then(|mut n| n.remove(&network(project)))
+        .and_then(|n| n.ip_address)
+        .filter(|ip| !ip.is_empty())
+        .with_context(|| format!("worker {name} has no address"))?;
+    let host = container.host_config.unwrap_or_default();
+    worker.engine_cpus = cpu_limit(&host);
+    worker.engine_memory_bytes = host.memory.and_then(|m| u64::try_from(m).ok());
+    Ok(WorkerAddress {
+        name: name.clone(),
+        url: format!("http://{address}:8080"),
+        admin: format!("http://{address}:8081"),
+    })
+}
+
 fn append(log: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     let file = fs::File::options().create(true).append(true).open(log);
@@ -399,23 +398,38 @@ fn variables(
     traffic: u16,
     admin: u16,
 ) -> Vec<(String, String)> {
-    [
+    let of_workers = settings.workers.iter().flat_map(|worker| {
+        let quota_us = (worker.cores * QUOTA_US_PER_CORE).round();
+        let name = worker.name.to_uppercase();
+        [
+            (
+                format!("WORKER_{name}"),
+                settings.worker_flags(worker).join(" "),
+            ),
+            (format!("QUOTA_{name}"), quota_us.to_string()),
+            (format!("BACKEND_{name}"), backend_fields(worker)),
+        ]
+    });
+    let of_all = [
         ("TAG", image.tag.clone()),
         ("TARGET", "prebuilt".to_string()),
         ("USER", user.to_string()),
         ("PORT", traffic.to_string()),
         ("ADMIN_PORT", admin.to_string()),
         ("MIPS_PER_CORE", settings.mips_per_core.to_string()),
-        ("BURN_FRACTION", settings.burn_fraction.to_string()),
         ("STRATEGY", settings.strategy.clone()),
         ("SEED", settings.seed.to_string()),
         ("STATS_INTERVAL", settings.stats_interval.clone()),
         ("PROTECTION", settings.protection.clone()),
         ("MODELS", root.join("models").display().to_string()),
         ("EVENTS", root.join("events").display().to_string()),
-    ]
-    .map(|(name, value)| (format!("PLUMBLINE_{name}"), value))
-    .into()
+    ];
+    of_all
+        .map(|(name, value)| (name.to_string(), value))
+        .into_iter()
+        .chain(of_workers)
+        .map(|(name, value)| (format!("PLUMBLINE_{name}"), value))
+        .collect()
 }
 
 /// Reads the engine's stream of one worker and hands every sample to the balancer, until aborted.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use rustix::process::Signal;
+use schema::manifest::WorkerLimits;
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tokio::task::JoinHandle;
 
 use super::child::Running;
-use super::{Replay, ReplaySummary, Settings, WORKERS};
+use super::{Replay, ReplaySummary, Settings};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
 use crate::folder::{Folder, START_LOG};
 use crate::leash;
@@ -51,26 +52,17 @@ impl ProcessBed {
     ) -> anyhow::Result<Self> {
         let mut workers = Vec::new();
         let mut worker_addresses = Vec::new();
-        for (name, cores, memory_gb) in WORKERS {
+        for limits in &settings.workers {
+            let name = &limits.name;
             let mut command = leash::command(&programs.path("worker"))?;
             command
-                .args([
-                    "--listen",
-                    "127.0.0.1:0",
-                    "--admin",
-                    "127.0.0.1:0",
-                    "--name",
-                    name,
-                ])
-                .args(["--cores", &cores.to_string()])
-                .args(["--memory-gb", &memory_gb.to_string()])
-                .args(["--mips-per-core", &settings.mips_per_core.to_string()])
-                .args(["--burn-fraction", &settings.burn_fraction.to_string()]);
+                .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+                .args(settings.worker_flags(limits));
             let log = folder.path(&format!("logs/worker-{name}.log"));
             let mut worker = Running::start(&format!("worker {name}"), command, &log)?;
             let listening = worker.listening().await?;
             worker_addresses.push(WorkerAddress {
-                name: name.to_string(),
+                name: name.clone(),
                 admin: listening
                     .admin
                     .context("the worker tells no admin address")?,
@@ -87,7 +79,7 @@ impl ProcessBed {
         };
         let usage = tokio::spawn(report_usage(
             Control::new(addresses.clone())?,
-            ids(&workers),
+            ids(&settings.workers, &workers),
         ));
         Ok(Self {
             programs,
@@ -173,11 +165,10 @@ async fn start_balancer(
         )
         .arg("--event-log")
         .arg(folder.path(START_LOG));
-    for ((name, cores, memory_gb), address) in WORKERS.into_iter().zip(workers) {
-        command.arg("--backend").arg(format!(
-            "name={name},url={},weight={cores},cores={cores},memory-gb={memory_gb}",
-            address.url
-        ));
+    for (limits, address) in settings.workers.iter().zip(workers) {
+        let fields = super::backend_fields(limits);
+        let backend = format!("{fields},url={}", address.url);
+        command.arg("--backend").arg(backend);
     }
     let log = folder.path("logs/balancer.log");
     let mut balancer = Running::start("balancer", command, &log)?;
@@ -225,11 +216,11 @@ async fn end_client(client: &mut Running, stop: &Stop) -> anyhow::Result<()> {
     }
 }
 
-fn ids(workers: &[Running]) -> Vec<(String, Pid)> {
-    WORKERS
-        .into_iter()
+fn ids(limits: &[WorkerLimits], workers: &[Running]) -> Vec<(String, Pid)> {
+    limits
+        .iter()
         .zip(workers)
-        .filter_map(|((name, _, _), worker)| Some((name.to_string(), Pid::from_u32(worker.id()?))))
+        .filter_map(|(limits, worker)| Some((limits.name.clone(), Pid::from_u32(worker.id()?))))
         .collect()
 }
 

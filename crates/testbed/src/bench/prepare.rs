@@ -8,8 +8,8 @@ use schema::problem::Problems;
 use schema::workload::Workload;
 
 use super::{Bench, read_input};
+use crate::bed::configured_limits;
 use crate::bed::select::{Kind, Selected};
-use crate::bed::{WORKER_CORES, configured_limits};
 use crate::cli::BenchArgs;
 use crate::figures::comparison::AA_PREFIX;
 use crate::folder::Folder;
@@ -95,7 +95,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
     let several = loads.len() > 1;
     let mut plans = Vec::new();
     for asked in loads {
-        let capacity = WORKER_CORES * arguments.mips_per_core;
+        let capacity = arguments.cores.sum() * arguments.mips_per_core;
         let workload = match asked {
             Some(rho) => at_load(workload.clone(), rho, capacity)?,
             None => workload.clone(),
@@ -132,7 +132,9 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
                 kind: String::new(),
                 reason: String::new(),
                 image_id: None,
-                workers: configured_limits(),
+                workers: configured_limits(arguments.cores.0),
+                discipline: arguments.discipline,
+                tell_work_left: arguments.tell_work_left,
             },
             preset: preset.as_str().to_string(),
             protection: arguments.protection.clone(),
@@ -180,8 +182,8 @@ fn folder_path(out: Option<&Path>, name: &str, suffix: Option<&String>) -> PathB
 
 fn burn(arguments: &BenchArgs, workload: &Workload, host: &Host) -> Burn {
     let situation = Situation {
-        load: load(workload, WORKER_CORES * arguments.mips_per_core),
-        worker_cores: WORKER_CORES,
+        load: load(workload, arguments.cores.sum() * arguments.mips_per_core),
+        worker_cores: arguments.cores.sum(),
         mips_per_core: arguments.mips_per_core,
         host_cores: host.cores,
         native_mips_all_busy: host.native_mips_per_core_all_busy,

@@ -80,6 +80,7 @@ impl TwinRun<'_> {
                 format!("{}ns", self.timing.map_or(nominal_ns, |t| t.interval_ns)),
             ),
             ("--fetch-delay", format!("{fetch_ns}ns")),
+            ("--discipline", self.manifest.backend.discipline.to_string()),
             ("--protection", self.manifest.protection.clone()),
             ("--warmup", "0".to_string()),
         ];

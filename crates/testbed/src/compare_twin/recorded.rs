@@ -11,7 +11,7 @@ use schema::row::Row;
 use schema::workload::Workload;
 
 use crate::agreement::timing::{Log, Timing};
-use crate::bed::configured_limits;
+use crate::bed::{CORES, configured_limits};
 use crate::folder::Folder;
 
 /// A recorded result, read.
@@ -27,7 +27,7 @@ impl Recorded {
     pub(super) fn read(root: &Path, blocks: &[u32]) -> anyhow::Result<Self> {
         let (folder, mut manifest) = Folder::open(root)?;
         if manifest.backend.workers.is_empty() {
-            manifest.backend.workers = configured_limits();
+            manifest.backend.workers = configured_limits(CORES);
         }
         let path = folder.path("workload.json");
         let source = path.display().to_string();

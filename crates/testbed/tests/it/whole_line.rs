@@ -5,6 +5,68 @@ use super::ground::{Ground, json, programs, stderr};
 const CALLS: u64 = 60;
 
 #[test]
+fn workers_have_the_cores_the_discipline_and_the_reports_asked_for() {
+    let ground = Ground::new("other-workers");
+    let workload = ground.workload(CALLS as u32);
+    let output = ground
+        .testbed(&[
+            "bench",
+            "--strategies",
+            "wl-mc:discipline=fcfs,reports=work",
+        ])
+        .args([
+            "--cores",
+            "0.8,0.6,0.4",
+            "--discipline",
+            "fcfs",
+            "--tell-work-left",
+        ])
+        .args(["--blocks", "1", "--no-report", "--backend", "process"])
+        .args([
+            "--burn-fraction",
+            "0.01",
+            "--load",
+            "0.7",
+            "--out",
+            "out",
+            "--workload",
+        ])
+        .arg(&workload)
+        .output()
+        .expect("runs");
+    let text = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{text}");
+    let out = ground.path("out");
+    let manifest = json(&out.join("manifest.json"));
+    let backend = &manifest["backend"];
+    assert_eq!(backend["discipline"], "fcfs");
+    assert_eq!(backend["tell_work_left"], true);
+    let shapes: Vec<_> = backend["workers"]
+        .as_array()
+        .expect("workers")
+        .iter()
+        .map(|w| (w["cores"].as_f64(), w["weight"].as_u64()))
+        .collect();
+    let wanted = [(0.8, 4), (0.6, 3), (0.4, 2)].map(|(c, w)| (Some(c), Some(w)));
+    assert_eq!(shapes, wanted);
+    // One server each at this load: some request waited, which under processor sharing none does.
+    let mut rows = csv::Reader::from_path(out.join("rows.csv")).expect("rows");
+    let header = rows.headers().expect("a header");
+    let at = header.iter().position(|c| c == "queue_wait_us");
+    let at = at.expect("queue_wait_us");
+    let waited: Vec<u64> = rows
+        .records()
+        .filter_map(|row| row.expect("a row")[at].parse().ok())
+        .collect();
+    assert_eq!(waited.len() as u64, 2 * CALLS);
+    assert!(waited.iter().any(|us| *us > 0), "{waited:?}");
+    let log = out.join(manifest["arms"][0]["events"].as_str().expect("events"));
+    let log = std::fs::read_to_string(log).expect("a log");
+    assert!(log.contains("work_left"), "no report of work left");
+    ground.assert_nothing_left();
+}
+
+#[test]
 fn a_bench_of_processes_fills_a_folder_that_adds_up() {
     let ground = Ground::new("whole-line");
     let workload = ground.workload(CALLS as u32);

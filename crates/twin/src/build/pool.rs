@@ -3,12 +3,12 @@
 use super::refuse;
 use crate::engine::WorkerSetup;
 use schema::problem::{Problem, Problems};
-use schema::scenario::{Scenario, WEIGHT};
+use schema::scenario::Scenario;
+use schema::weights::smallest_integers;
 
 /// Workers if nothing says otherwise.
 const CORES: [f64; 3] = [4.0, 3.0, 2.0];
 const MEMORY_GB_PER_CORE: f64 = 3.0;
-const MAX_WEIGHT: f64 = *WEIGHT.end();
 
 /// In position order.
 pub(crate) fn workers(scenario: &Scenario) -> Result<Vec<WorkerSetup>, Problems> {
@@ -49,27 +49,6 @@ fn each(list: &Option<Vec<f64>>, n: usize, field: &str) -> Result<Option<Vec<f64
     }
 }
 
-/// The smallest integers in the same proportion; rounded to the largest weight if there are none.
-fn smallest_integers(values: &[f64]) -> Vec<u32> {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let near = |x: f64| (x - x.round()).abs() < 1e-9 * x.max(1.0);
-    for k in 1..=1000_u32 {
-        let scale = f64::from(k) / least;
-        if most * scale > MAX_WEIGHT {
-            break;
-        }
-        if values.iter().all(|v| near(v * scale)) {
-            return values.iter().map(|v| (v * scale).round() as u32).collect();
-        }
-    }
-    let scale = MAX_WEIGHT / most;
-    values
-        .iter()
-        .map(|v| (v * scale).round().max(1.0) as u32)
-        .collect()
-}
-
 /// a, b, c .. up to 26 workers; w0, w1 .. beyond.
 pub(crate) fn name(w: usize, n: usize) -> String {
     if n <= 26 {
@@ -81,20 +60,7 @@ pub(crate) fn name(w: usize, n: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{name, smallest_integers};
-
-    #[test]
-    fn weights_are_the_smallest_integers_in_proportion() {
-        assert_eq!(smallest_integers(&[4.0, 3.0, 2.0]), [4, 3, 2]);
-        assert_eq!(smallest_integers(&[0.8, 0.6, 0.4]), [4, 3, 2]);
-        assert_eq!(smallest_integers(&[4.0, 3.0 * 0.5, 2.0]), [8, 3, 4]);
-        assert_eq!(smallest_integers(&[6.0; 5]), [1; 5]);
-        assert_eq!(
-            smallest_integers(&[1.0, std::f64::consts::SQRT_2]),
-            [46_340, 65_535]
-        );
-        assert_eq!(smallest_integers(&[1e-3, 1e6]), [1, 65_535]);
-    }
+    use super::name;
 
     #[test]
     fn few_workers_have_letters_and_many_have_numbers() {

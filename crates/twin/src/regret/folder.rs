@@ -1,10 +1,11 @@
 //! The runs of a result folder: manifest, rows, and each run's event log.
 
-use super::rebuild::{Discipline, Worker};
+use super::rebuild::Worker;
 use super::rows::{MAX_LINE_BYTES, Runs};
 use super::{Judged, Setting, log, refuse, stays};
 use schema::manifest::{ArmState, Manifest, SCHEMA};
 use schema::problem::{Problem, Problems};
+use schema::stats::Discipline;
 use std::path::Path;
 
 /// Mark of an arm whose mean says nothing.
@@ -16,7 +17,7 @@ const UNSTABLE: &str = "unstable";
 /// No result folder, rows that are not those that were recorded, and all of [`Runs`] and [`log::read`].
 pub(super) fn judge_all(
     root: &Path,
-    discipline: Discipline,
+    discipline: Option<Discipline>,
 ) -> Result<(Setting, Vec<Judged>), Problems> {
     let manifest = read_manifest(&root.join("manifest.json"))?;
     let workers = manifest.backend.workers.iter().map(|w| Worker {
@@ -26,7 +27,7 @@ pub(super) fn judge_all(
     });
     let setting = Setting {
         workers: workers.collect(),
-        discipline,
+        discipline: discipline.unwrap_or(manifest.backend.discipline).into(),
         mips_per_core: manifest.burn.mips_per_core,
     }
     .checked()?;
