@@ -64,6 +64,23 @@ findings: build env ## run the sweeps of prediction; tables, judgements and a fi
 	for s in reproduction causes prediction balancers; do $(BIN)/twin sweep sweeps/$$s.json --out $(FINDINGS)/$$s.csv || exit; done
 	$(VENV)/bin/python -m plumbline_analysis findings $(FINDINGS)
 
+CELLS := results/cells
+CELL  := $(TESTBED) bench --blocks 7 --burn-fraction 0.02 --no-report
+DRAWN := $(BIN)/request-generator generate --apis 10 --urls 7 --runs 300 --seed 5 --size-cv 0.2 --arrivals poisson:60%
+
+cells: build env ## four telling cells of the findings on real workers, ten minutes each, in results/cells
+	mkdir -p $(CELLS)
+	$(DRAWN) --sizes list:20,40,60,90,120,160,220,300,400,600 --out $(CELLS)/light.json
+	$(DRAWN) --sizes list:10,10,10,20,20,20,40,40,40,1800 --out $(CELLS)/heavy.json
+	$(CELL) --workload $(CELLS)/light.json --cores 0.8,0.6,0.4 --mips-per-core 28000 --load 0.8 --tell-work-left \
+	  --strategies 'weighted-least-request,wl-mc,wl-mc:reports=work,oracle-marginal' --out $(CELLS)/s-0.8 $(ARGS)
+	$(CELL) --workload $(CELLS)/light.json --cores 0.8,0.6,0.4 --mips-per-core 28000 --load 0.6 \
+	  --strategies 'weighted-least-request,wl-mc:objective=own,wl-mc,oracle-own' --out $(CELLS)/s-0.6 $(ARGS)
+	$(CELL) --workload $(CELLS)/heavy.json --mips-per-core 5600 --load 0.8 --discipline fcfs \
+	  --strategies 'weighted-least-request,wl-mc:discipline=fcfs,oracle-marginal:discipline=fcfs' --out $(CELLS)/w-0.8-fifo-heavy $(ARGS)
+	$(CELL) --workload $(CELLS)/light.json --mips-per-core 5600 --load 0.8 \
+	  --strategies 'weighted-least-request,polled-least-request,polled-own-sends,smooth-weighted-round-robin' --out $(CELLS)/w-0.8-stale $(ARGS)
+
 report: build env ## write the newest result's report again
 	$(TESTBED) report $(ARGS)
 
@@ -83,4 +100,4 @@ clean: ## remove what was built, not the results
 	cargo clean
 	rm -rf dist $(VENV) race/.venv race/rust/target
 
-.PHONY: help build env training-env test lint deny images up down bench train findings report smoke race-twin clean
+.PHONY: help build env training-env test lint deny images up down bench train findings cells report smoke race-twin clean

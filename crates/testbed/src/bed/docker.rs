@@ -83,6 +83,7 @@ impl DockerBed {
         let files = vec![
             checkout.join("compose.yaml"),
             checkout.join("docker/bench.yaml"),
+            write_workers(settings, &root.join("logs/workers.json"))?,
         ];
         let janitor = Janitor::start(&project)?;
         let mut bed = Self {
@@ -303,6 +304,28 @@ impl DockerBed {
     }
 }
 
+/// Writes what Compose is to start the workers with; JSON is YAML.
+fn write_workers(settings: &Settings, path: &Path) -> anyhow::Result<PathBuf> {
+    let service = |worker: &WorkerLimits| {
+        let listen = [
+            "--listen",
+            "0.0.0.0:8080",
+            "--admin",
+            "0.0.0.0:8081",
+            "--admin-open",
+        ];
+        let mut command: Vec<String> = listen.map(String::from).into();
+        command.extend(settings.worker_flags(worker));
+        let quota_us = (worker.cores * QUOTA_US_PER_CORE).round() as u64;
+        let service = serde_json::json!({"command": command, "cpu_quota": quota_us});
+        (format!("worker-{}", worker.name), service)
+    };
+    let services: serde_json::Map<_, _> = settings.workers.iter().map(service).collect();
+    let text = serde_json::to_string_pretty(&serde_json::json!({"services": services}))?;
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.to_path_buf())
+}
+
 fn container<'a>(containers: &'a [Container], service: &str) -> anyhow::Result<&'a str> {
     containers
         .iter()
@@ -398,17 +421,9 @@ fn variables(
     traffic: u16,
     admin: u16,
 ) -> Vec<(String, String)> {
-    let of_workers = settings.workers.iter().flat_map(|worker| {
-        let quota_us = (worker.cores * QUOTA_US_PER_CORE).round();
+    let of_workers = settings.workers.iter().map(|worker| {
         let name = worker.name.to_uppercase();
-        [
-            (
-                format!("WORKER_{name}"),
-                settings.worker_flags(worker).join(" "),
-            ),
-            (format!("QUOTA_{name}"), quota_us.to_string()),
-            (format!("BACKEND_{name}"), backend_fields(worker)),
-        ]
+        (format!("BACKEND_{name}"), backend_fields(worker))
     });
     let of_all = [
         ("TAG", image.tag.clone()),
