@@ -82,6 +82,53 @@ pub fn exponential(rng: &mut dyn RngCore) -> f64 {
     -libm::log(1.0 - unit(rng))
 }
 
+/// Fills `out` with what as many calls of [`exponential`] give, bit for bit and in the same order; a few at
+/// a time in the processor's wide registers, which is about three times as fast.
+pub fn exponentials(rng: &mut ChaCha8Rng, out: &mut [f64]) {
+    let mut bytes = [0_u8; 8 * AT_ONCE];
+    for out in out.chunks_mut(AT_ONCE) {
+        let bytes = &mut bytes[..8 * out.len()];
+        rng.fill_bytes(bytes);
+        let (bits, _) = bytes.as_chunks::<8>();
+        for (draw, bits) in out.iter_mut().zip(bits) {
+            let unit = (u64::from_le_bytes(*bits) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64);
+            *draw = -log_of_normal(1.0 - unit);
+        }
+    }
+}
+
+/// Draws that [`exponentials`] makes at a time.
+const AT_ONCE: usize = 64;
+
+/// [`libm::log`] of a positive normal number, the same operations in the same order (FreeBSD's `e_log.c`),
+/// but without a branch, so that a compiler may do several at once.
+#[inline(always)]
+fn log_of_normal(x: f64) -> f64 {
+    const LN2_HI: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+    const LN2_LO: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+    const LG1: f64 = f64::from_bits(0x3fe5_5555_5555_5593);
+    const LG2: f64 = f64::from_bits(0x3fd9_9999_9997_fa04);
+    const LG3: f64 = f64::from_bits(0x3fd2_4924_9422_9359);
+    const LG4: f64 = f64::from_bits(0x3fcc_71c5_1d8e_78af);
+    const LG5: f64 = f64::from_bits(0x3fc7_4664_96cb_03de);
+    const LG6: f64 = f64::from_bits(0x3fc3_9a09_d078_c69f);
+    const LG7: f64 = f64::from_bits(0x3fc2_f112_df3e_5244);
+    // x = 2^k * (1 + f) with 1 + f from sqrt(1/2) to sqrt(2).
+    const ROOT_HALF: u64 = 0x3fe6_a09e << 32;
+    let bits = x.to_bits() + ((0x3ff0_0000 << 32) - ROOT_HALF);
+    let f = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) + ROOT_HALF) - 1.0;
+    // k + 1023 in the lowest bits of 2^52, so that a subtraction makes a float of it.
+    let k = f64::from_bits((bits >> 52) | (0x433 << 52)) - ((1_u64 << 52) + 1023) as f64;
+    let half_square = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let t1 = w * (LG2 + w * (LG4 + w * LG6));
+    let t2 = z * (LG1 + w * (LG3 + w * (LG5 + w * LG7)));
+    let r = t2 + t1;
+    s * (half_square + r) + k * LN2_LO - half_square + f + k * LN2_HI
+}
+
 /// A standard normal draw (Box-Muller, cosine branch, portable functions): two uniform draws each.
 pub fn normal(rng: &mut dyn RngCore) -> f64 {
     let radius = libm::sqrt(2.0 * exponential(rng));
@@ -111,7 +158,10 @@ pub fn parse_seed(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Purpose, below, distinct_pair, exponential, normal, shuffle, stream, unit};
+    use super::{
+        Purpose, below, distinct_pair, exponential, exponentials, log_of_normal, normal, shuffle,
+        stream, unit,
+    };
     use rand_core::RngCore;
 
     #[test]
@@ -168,6 +218,53 @@ mod tests {
         assert!((mean(&mut || exponential(&mut rng)) - 1.0).abs() < 0.012);
         assert!(mean(&mut || normal(&mut rng)).abs() < 0.012);
         assert!((mean(&mut || normal(&mut rng).powi(2)) - 1.0).abs() < 0.016);
+    }
+
+    #[test]
+    fn many_exponential_draws_at_once_are_those_made_one_by_one() {
+        let mut one_by_one = stream(5, Purpose::Sizes, 0, 0);
+        let mut at_once = one_by_one.clone();
+        for length in (0..200).chain([100_000]) {
+            let mut draws = vec![0.0; length];
+            exponentials(&mut at_once, &mut draws);
+            for draw in draws {
+                assert_eq!(draw.to_bits(), exponential(&mut one_by_one).to_bits());
+            }
+            // Whoever drew half a word before gets the same, too.
+            if length % 3 == 0 {
+                assert_eq!(at_once.next_u32(), one_by_one.next_u32());
+            }
+        }
+    }
+
+    #[test]
+    fn the_logarithm_without_branches_is_the_portable_one() {
+        let edges = [
+            1.0_f64,
+            0.5,
+            0.25,
+            2.0,
+            std::f64::consts::SQRT_2,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+        ];
+        // The smallest numbers that 1 minus a uniform draw can be, and the largest.
+        let small = (1..100).map(|i| f64::from(i) / (1_u64 << 53) as f64);
+        let large = (1..100).map(|i| 1.0 - f64::from(i) / (1_u64 << 53) as f64);
+        let edges = edges
+            .into_iter()
+            .flat_map(|x| [x.next_down().max(f64::MIN_POSITIVE), x]);
+        for x in edges.chain(small).chain(large) {
+            assert_eq!(log_of_normal(x).to_bits(), libm::log(x).to_bits(), "{x:e}");
+        }
+        let mut rng = stream(6, Purpose::Sizes, 0, 0);
+        for _ in 0..1_000_000 {
+            // Every exponent alike.
+            let x = f64::from_bits(rng.next_u64() >> 1);
+            if x.is_normal() {
+                assert_eq!(log_of_normal(x).to_bits(), libm::log(x).to_bits(), "{x:e}");
+            }
+        }
     }
 
     #[test]

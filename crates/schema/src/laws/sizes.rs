@@ -4,11 +4,12 @@
 //! of draws from the stream (none, one or two by the law), so that request `i` has the same size
 //! whatever else was drawn.
 
+use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::ops::RangeInclusive;
 
 use crate::problem::nearest;
-use crate::rng::{exponential, normal, unit};
+use crate::rng::{exponential, exponentials, normal, unit};
 
 /// Smallest and largest task, in millions of instructions.
 pub const TASK_SIZE_MI: RangeInclusive<f64> = 1.0..=100_000.0;
@@ -143,6 +144,14 @@ impl SizeLaw {
                     small
                 }
             }
+        }
+    }
+
+    /// As many sizes as there is room for: those of [`Self::draw`], one after the other.
+    pub fn fill(&self, rng: &mut ChaCha8Rng, out: &mut [f64]) {
+        match self {
+            Self::Exponential => exponentials(rng, out),
+            law => out.iter_mut().for_each(|size| *size = law.draw(rng)),
         }
     }
 

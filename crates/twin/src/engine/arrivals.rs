@@ -25,7 +25,7 @@ struct Caller {
 #[derive(Debug)]
 enum Kind {
     Open {
-        gaps: Draws,
+        gaps: Box<Draws>,
         mean_gap: f64,
     },
     Process(Box<Times<ChaCha8Rng>>),
@@ -67,7 +67,7 @@ impl Arrivals {
         let rng = stream(setup.seed, Purpose::Arrivals, 0, 0);
         let kind = match &setup.source {
             Source::Open { gaps, rate_rps } => Kind::Open {
-                gaps: Draws::new(*gaps, rng),
+                gaps: Box::new(Draws::new(*gaps, rng)),
                 mean_gap: 1.0 / rate_rps,
             },
             Source::Process(process) => Kind::Process(Box::new(process.times(rng))),

@@ -11,7 +11,7 @@ const BLOCK: usize = 64;
 pub(super) struct Draws {
     law: SizeLaw,
     rng: ChaCha8Rng,
-    ready: Box<[f64; BLOCK]>,
+    ready: [f64; BLOCK],
     at: usize,
 }
 
@@ -21,7 +21,7 @@ impl Draws {
         Self {
             law,
             rng,
-            ready: Box::new([0.0; BLOCK]),
+            ready: [0.0; BLOCK],
             at: BLOCK,
         }
     }
@@ -43,9 +43,7 @@ impl Draws {
 
     #[inline(never)]
     fn refill(&mut self) {
-        for draw in self.ready.iter_mut() {
-            *draw = self.law.draw(&mut self.rng);
-        }
+        self.law.fill(&mut self.rng, &mut self.ready[..]);
         self.at = 0;
     }
 }
