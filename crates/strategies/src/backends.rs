@@ -29,8 +29,10 @@ pub struct NewBackend {
     pub memory_mib: f64,
 }
 
-/// One backend: what it is, and what this balancer counted on it.
+/// One backend: what it is, and what this balancer counted on it. Laid out so that a dispatch or a
+/// response touches one cache line of it.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub struct Backend {
     /// Its number.
     pub id: BackendId,

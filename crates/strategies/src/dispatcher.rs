@@ -127,21 +127,24 @@ impl Dispatcher {
     }
 
     /// Chooses a backend for a request and dispatches it there; `None` if nothing is eligible.
-    #[inline]
+    #[inline(always)]
     pub fn pick(&mut self, now: Time, request: &Request<'_>) -> Option<Dispatch> {
         let now = self.advance(now);
         let entry = self.spec.entry();
-        if request.cost_mi.is_some() && !entry.needs_cost {
-            let blanked = Request {
+        let blanked;
+        let request = if request.cost_mi.is_some() && !entry.needs_cost {
+            blanked = Request {
                 cost_mi: None,
                 ..*request
             };
-            return self.dispatch(now, &blanked, entry);
-        }
+            &blanked
+        } else {
+            request
+        };
         self.dispatch(now, request, entry)
     }
 
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self, now: Time, request: &Request<'_>, entry: &Entry) -> Option<Dispatch> {
         let trial = self.trial_for(now, request);
         let (id, mark) = match trial {
@@ -173,7 +176,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The dispatch is not open; nothing was changed.
-    #[inline]
+    #[inline(always)]
     pub fn respond(
         &mut self,
         now: Time,
@@ -199,12 +202,14 @@ impl Dispatcher {
             service_time_ns: answer.service_time_ns,
         };
         self.end(open.backend, &outcome);
-        let attempt = Attempt {
-            dispatch,
-            backend: open.backend,
-            spell: open.spell,
-        };
-        self.judge(attempt, &outcome);
+        if self.ejections.has_rules() {
+            let attempt = Attempt {
+                dispatch,
+                backend: open.backend,
+                spell: open.spell,
+            };
+            self.judge(attempt, &outcome);
+        }
         Ok(outcome)
     }
 
@@ -356,7 +361,7 @@ impl Dispatcher {
         });
     }
 
-    #[inline]
+    #[inline(always)]
     fn raise(&mut self, id: BackendId, request: &Request<'_>, now: Time) -> (u64, u32) {
         let (dispatch, in_flight) = self.backends.raise(id);
         let open = Open {

@@ -90,7 +90,14 @@ impl Ejections {
         self.next_end
     }
 
+    /// Whether the rules say anything at all.
+    #[inline]
+    pub(crate) fn has_rules(&self) -> bool {
+        self.rules.mode != Mode::Off
+    }
+
     /// The number of the backend's present spell: in service or out of it.
+    #[inline]
     pub(crate) fn spell(&self, id: BackendId) -> u32 {
         self.records.get(id.index()).map_or(0, |r| r.spell)
     }

@@ -9,7 +9,9 @@ use crate::values::BackendId;
 /// No slot.
 const NONE: u32 = u32::MAX;
 /// Chains at first; a power of two.
-const FEWEST_CHAINS: usize = 16;
+const FEWEST_CHAINS: usize = 32;
+/// Chains per slot, so that most have one slot at most.
+const CHAINS_PER_SLOT: usize = 2;
 
 /// What is remembered of a dispatch.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,7 @@ struct Slot {
 /// The open dispatches; at most 2^32 - 1.
 #[derive(Debug, Clone)]
 pub(super) struct OpenDispatches {
-    /// By chain: its first slot. As many as there are slots, a power of two.
+    /// By chain: its first slot. A power of two.
     heads: Vec<u32>,
     slots: Vec<Slot>,
     free: u32,
@@ -45,7 +47,7 @@ impl Default for OpenDispatches {
     fn default() -> Self {
         Self {
             heads: vec![NONE; FEWEST_CHAINS],
-            slots: Vec::with_capacity(FEWEST_CHAINS),
+            slots: Vec::new(),
             free: NONE,
             len: 0,
         }
@@ -106,7 +108,7 @@ impl OpenDispatches {
 
     #[cold]
     fn add_slot(&mut self) {
-        if self.slots.len() == self.heads.len() {
+        if CHAINS_PER_SLOT * self.slots.len() >= self.heads.len() {
             self.double_the_chains();
         }
         self.free = u32::try_from(self.slots.len()).expect("fewer than 2^32 dispatches are open");
