@@ -2,13 +2,14 @@
 //!
 //! Measuring a backend (its in_flight, a mean, a prediction) and choosing among backends are
 //! separate things: a strategy brings the measure, these bring the choice. Up to [`FEW`] backends are
-//! looked through at each pick, which is cheapest; for larger pools [`Lengths`], [`Ranking`] and [`Turns`]
-//! keep an order up as things happen, so that a pick costs the same however large the pool is. They
+//! looked through at each pick, which is cheapest; for larger pools [`Lengths`], [`LengthTurns`],
+//! [`Ranking`] and [`Turns`] keep an order up as things happen, so that a pick costs the same however large the pool is. They
 //! give the picks of the plain look-through, which stays as the test of them.
 
 mod credits;
 mod draws;
 mod least;
+mod length_turns;
 mod lengths;
 mod ranking;
 mod table;
@@ -18,8 +19,9 @@ mod turns;
 pub use credits::Credits;
 pub use draws::Draws;
 pub use least::Ties;
-pub(crate) use least::{Least, least, one_of_least, one_of_least_keyed};
-pub(crate) use lengths::Lengths;
+pub(crate) use least::{Least, least, one_of_least, one_of_least_eligible, one_of_least_keyed};
+pub(crate) use length_turns::LengthTurns;
+pub(crate) use lengths::{Lengths, MAX_WEIGHTS};
 pub(crate) use ranking::Ranking;
 pub use table::WeightTable;
 pub(crate) use tournament::Tournament;

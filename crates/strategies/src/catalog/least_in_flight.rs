@@ -1,7 +1,7 @@
 //! The least (in_flight + offset) per weight: what the in-flight strategies share.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{Credits, Lengths, Ranking, Ties, one_of_least};
+use crate::choose::{Credits, LengthTurns, Lengths, Ranking, Ties, one_of_least_eligible};
 use crate::measure::Load;
 use crate::registry::Context;
 use crate::strategy::{Rng, Strategy};
@@ -10,6 +10,9 @@ use crate::values::{BackendId, Outcome, Request};
 
 /// What a whole request counts while the offset is a fraction: offsets are exact to four decimals.
 const FRACTION_UNIT: u64 = 10_000;
+/// With more than this many left out of a pick, as in the slow start of a large pool, looking through costs
+/// less than taking each of them out of its turn and putting it back.
+const MANY_LEFT_OUT: usize = 64;
 
 /// The measure: in_flight plus a share of the request itself, per weight.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +49,10 @@ enum Order {
     None,
     /// Few distinct weights.
     Lengths(Lengths),
+    /// The same with smooth ties; the credits are kept in there meanwhile.
+    Turns(LengthTurns),
+    /// By looking through, until nobody is left out any more.
+    Paused,
     /// Many distinct weights.
     Ranking(Ranking<Load>),
 }
@@ -102,10 +109,15 @@ impl LeastInFlight {
 
     fn reorder_one(&mut self, id: BackendId, backends: &Backends) {
         match &mut self.order {
-            Order::None => {}
+            Order::None | Order::Paused => {}
             Order::Lengths(lengths) => {
                 if let Some(backend) = backends.get(id) {
                     lengths.follow(backend);
+                }
+            }
+            Order::Turns(turns) => {
+                if let Some(backend) = backends.get(id) {
+                    turns.follow(backend);
                 }
             }
             Order::Ranking(ranking) => {
@@ -118,12 +130,28 @@ impl LeastInFlight {
     fn pick_in_order(&mut self, backends: &Backends, rng: &mut Rng) -> Option<BackendId> {
         let (measured, ties, credits) = (&self.measured, self.ties, &mut self.credits);
         match &mut self.order {
-            Order::None => None,
+            Order::None | Order::Paused => None,
             Order::Lengths(lengths) => {
                 let load = |length, weight| measured.load(length, weight);
                 lengths.pick(backends, ties, credits, rng, load)
             }
+            Order::Turns(turns) => turns.pick(backends, |length, weight| {
+                let weight = if measured.per_weight { weight } else { 1 };
+                measured.load(length, weight)
+            }),
             Order::Ranking(ranking) => ranking.pick(backends, ties, credits, rng),
+        }
+    }
+
+    /// Puts an order away that most picks would take apart, and takes it up again after that.
+    fn pause_or_resume(&mut self, backends: &Backends) {
+        match &self.order {
+            Order::Turns(turns) if backends.left_out().len() > MANY_LEFT_OUT => {
+                turns.settle(&mut self.credits);
+                self.order = Order::Paused;
+            }
+            Order::Paused if backends.nobody_left_out() => self.reorder(backends),
+            _ => {}
         }
     }
 
@@ -131,6 +159,12 @@ impl LeastInFlight {
         let measured = self.measured;
         if backends.available_ids().len() <= self.few {
             self.order = Order::None;
+            return;
+        }
+        if self.ties == Ties::Smooth
+            && let Some(turns) = LengthTurns::of(&self.credits, backends)
+        {
+            self.order = Order::Turns(turns);
             return;
         }
         let mut lengths = match std::mem::replace(&mut self.order, Order::None) {
@@ -156,11 +190,13 @@ impl Strategy for LeastInFlight {
         rng: &mut Rng,
     ) -> Option<BackendId> {
         if !matches!(self.order, Order::None) {
-            return self.pick_in_order(backends, rng);
+            self.pause_or_resume(backends);
+            if !matches!(self.order, Order::Paused) {
+                return self.pick_in_order(backends, rng);
+            }
         }
-        let measured = &self.measured;
-        let (among, credits) = (backends.eligible(), &mut self.credits);
-        one_of_least(among, self.ties, credits, rng, |b| measured.of(b))
+        let (measured, credits) = (self.measured, &mut self.credits);
+        one_of_least_eligible(backends, self.ties, credits, rng, |b| measured.of(b))
     }
 
     fn on_dispatch(
@@ -178,6 +214,9 @@ impl Strategy for LeastInFlight {
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
+        if let Order::Turns(turns) = &self.order {
+            turns.settle(&mut self.credits);
+        }
         self.credits.on_backends_changed(backends);
         self.reorder(backends);
     }

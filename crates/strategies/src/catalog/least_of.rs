@@ -1,7 +1,7 @@
 //! The least of one measure: every strategy that is nothing more than what it measures.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{Credits, Ranking, Ties, one_of_least};
+use crate::choose::{Credits, Ranking, Ties, one_of_least_eligible};
 use crate::measure::Measure;
 use crate::registry::Context;
 use crate::strategy::{Rng, Strategy};
@@ -44,7 +44,7 @@ impl<M: Measure> Strategy for LeastOf<M> {
         let credits = &mut self.credits;
         if !self.ranking.is_kept() {
             let key = |b: &Backend| self.measure.key(now, b);
-            return one_of_least(backends.eligible(), Ties::Random, credits, rng, key);
+            return one_of_least_eligible(backends, Ties::Random, credits, rng, key);
         }
         while let Some(id) = self.ranking.due(now, backends) {
             self.rekey(now, id, backends);

@@ -1,7 +1,8 @@
 //! The backend with the fewest requests in flight.
 //!
-//! Cost O(1) with ties random, else O(tied); up to 16 backends are looked through. Not when a backend may fail fast: errors that come at once keep it empty and attract
-//! everything; use ejection. Source: Envoy's full scan, Caddy, Dubbo's least active.
+//! Cost O(1) with ties random; with smooth ties O(distinct weights + log n), or O(tied) if those are more
+//! than 64; by position O(tied). Up to 16 backends are looked through. Not when a backend may fail fast:
+//! errors that come at once keep it empty and attract everything; use ejection. Source: Envoy's full scan, Caddy, Dubbo's least active.
 
 use super::least_in_flight::LeastInFlight;
 use crate::choose::Ties;

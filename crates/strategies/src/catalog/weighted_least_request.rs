@@ -2,7 +2,8 @@
 //!
 //! With offset 1 this is the shortest expected delay: it counts the request itself, so an idle pool
 //! starts at the heaviest. Offset 0 with smooth ties is nginx's `least_conn`. Cost O(number of
-//! distinct weights), or O(log n) if those are more than 64; up to 16 backends are looked through. Not
+//! distinct weights), or O(log n) if those are more than 64; smooth ties add O(log n) (O(tied) beyond 64
+//! weights), ties by position O(tied); up to 16 backends are looked through. Not
 //! when a backend may fail fast (use ejection). Source: Kong and HAProxy (the +1 form), nginx.
 
 use super::least_in_flight::LeastInFlight;

@@ -1,11 +1,11 @@
 //! The least of some by looking through all of them, and how equals are told apart.
 
 use super::{Credits, weighted};
-use crate::backends::Backend;
+use crate::backends::{Backend, Backends};
 use crate::strategy::Rng;
 use crate::values::BackendId;
 use schema::rng::below;
-use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 /// The least key among some, who has it first, and how many have it.
 #[derive(Debug, Clone, Copy)]
@@ -15,45 +15,44 @@ pub(crate) struct Least<K> {
     pub(crate) count: u32,
     /// Bit i: the i-th looked at has it.
     tied: u64,
-    /// Whether fewer than 64 were looked at, so that the bits tell all.
+    /// Whether at most 64 were looked at, so that the bits tell all.
     has_all: bool,
 }
 
 /// Looks through some for the least key; `None` of nobody.
 #[inline]
-pub(crate) fn least<'a, K: Ord>(
-    among: impl Iterator<Item = &'a Backend>,
+pub(crate) fn least<'a, K: Ord + Copy>(
+    mut among: impl Iterator<Item = &'a Backend>,
     key: impl Fn(&Backend) -> K,
 ) -> Option<Least<K>> {
-    let mut best: Option<Least<K>> = None;
-    let mut bit = 1_u64;
+    let first = among.next()?;
+    let (mut least, mut first) = (key(first), first.id);
+    let (mut tied, mut bit) = (1_u64, 1_u64);
+    let mut count = 1;
     among.for_each(|backend| {
-        let key = key(backend);
-        let order = best.as_ref().map_or(Ordering::Less, |b| key.cmp(&b.key));
-        match (order, &mut best) {
-            (Ordering::Equal, Some(best)) => {
-                best.count += 1;
-                best.tied |= bit;
-            }
-            (Ordering::Less, best) => {
-                *best = Some(Least {
-                    key,
-                    first: backend.id,
-                    count: 1,
-                    tied: bit,
-                    has_all: true,
-                });
-            }
-            _ => {}
-        }
         bit <<= 1;
+        let key = key(backend);
+        // Without branches: who is next is anybody's guess.
+        let order = key.cmp(&least);
+        let (is_less, is_greater) = (order.is_lt(), order.is_gt());
+        tied = select_unpredictable(is_less, 0, tied);
+        count = select_unpredictable(is_less, 0, count);
+        tied |= select_unpredictable(is_greater, 0, bit);
+        count += u32::from(!is_greater);
+        first = select_unpredictable(is_less, backend.id, first);
+        least = select_unpredictable(is_less, key, least);
     });
-    // After the 64th there is no bit left to remember by.
-    let has_all = bit > 0;
-    best.map(|best| Least { has_all, ..best })
+    Some(Least {
+        key: least,
+        first,
+        count,
+        tied,
+        // After the 64th there is no bit left to remember by.
+        has_all: bit > 0,
+    })
 }
 
-impl<K: Ord> Least<K> {
+impl<K: Ord + Copy> Least<K> {
     /// One of those that have it, among the same as were looked through.
     #[inline]
     pub(crate) fn one<'a>(
@@ -103,7 +102,7 @@ impl<K: Ord> Least<K> {
 
 /// One of some whose key is least; O(n).
 #[inline]
-pub(crate) fn one_of_least<'a, K: Ord>(
+pub(crate) fn one_of_least<'a, K: Ord + Copy>(
     among: impl Iterator<Item = &'a Backend> + Clone,
     ties: Ties,
     credits: &mut Credits,
@@ -111,6 +110,22 @@ pub(crate) fn one_of_least<'a, K: Ord>(
     key: impl Fn(&Backend) -> K,
 ) -> Option<BackendId> {
     least(among.clone(), &key)?.one(among, ties, credits, rng, key)
+}
+
+/// One of the eligible whose key is least; O(n).
+#[inline]
+pub(crate) fn one_of_least_eligible<K: Ord + Copy>(
+    backends: &Backends,
+    ties: Ties,
+    credits: &mut Credits,
+    rng: &mut Rng,
+    key: impl Fn(&Backend) -> K,
+) -> Option<BackendId> {
+    if backends.nobody_left_out() {
+        one_of_least(backends.available(), ties, credits, rng, key)
+    } else {
+        one_of_least(backends.eligible(), ties, credits, rng, key)
+    }
 }
 
 /// One of those with the least key, where keys were made beforehand; ties random.

@@ -13,7 +13,7 @@ use schema::rng::below;
 use std::cmp::Ordering;
 
 /// Distinct weights at most; with more, looking at one bucket of each is no gain.
-const MAX_WEIGHTS: usize = 64;
+pub(crate) const MAX_WEIGHTS: usize = 64;
 /// No weight: not among the sorted.
 const NOWHERE: u32 = u32::MAX;
 

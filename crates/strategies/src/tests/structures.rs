@@ -4,7 +4,8 @@ use super::models::options;
 use super::pools::{cases, members, spec};
 use super::world::World;
 use crate::registry::Context;
-use crate::{BackendId, Dispatcher, Request, Spec, Time};
+use crate::{Answer, BackendId, Dispatcher, Options, Request, Spec, Status, Time};
+use std::collections::VecDeque;
 
 /// Never looks through, or always.
 fn context(few: usize) -> Context {
@@ -71,6 +72,8 @@ fn unkeyed() -> impl Iterator<Item = Spec> {
         "c3:balancers=3",
         "c3:forget=100ms",
         "min-response-time:forget=100ms",
+        "weighted-least-request:offset=0,ties=smooth",
+        "weighted-least-request:offset=0.5,ties=smooth",
     ];
     let more = more.map(spec);
     let all = cases().into_iter().chain(more);
@@ -114,6 +117,41 @@ fn kept_orders_give_the_picks_of_looking_through_for_long() {
         }
         check(&case, 10_000, 1000);
     }
+}
+
+/// Most of a large pool is left out of most picks while it warms up, and then nobody is any more: the
+/// order is put away and taken up again.
+#[test]
+fn smooth_ties_outlast_the_slow_start_of_a_large_pool() {
+    let run = |few| {
+        let options = Options {
+            slow_start_ns: Some(1_000_000_000),
+            context: context(few),
+            ..options()
+        };
+        let all = members(&(0..150).map(|i| 1 + i % 3).collect::<Vec<_>>());
+        let case = spec("least-request");
+        let mut d = Dispatcher::new(&case, &all[..3], options).expect("a pool");
+        for new in &all[3..] {
+            d.add(Time::ZERO, new).expect("a member");
+        }
+        let mut open = VecDeque::new();
+        let mut picks = Vec::new();
+        for i in 0..4_000 {
+            let now = Time::from_nanos(i * 500_000);
+            let made = d.pick(now, &Request::default()).expect("eligible");
+            picks.push(made.backend);
+            open.push_back(made.id);
+            // Queues of one and two.
+            if open.len() > 220 {
+                let first = open.pop_front().expect("open");
+                d.respond(now, first, &Answer::new(Status::Ok))
+                    .expect("open");
+            }
+        }
+        picks
+    };
+    assert_eq!(run(0), run(usize::MAX));
 }
 
 /// Pearson's statistic of counts that should be equal.
