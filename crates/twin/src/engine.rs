@@ -197,6 +197,7 @@ struct Engine<'a, S: Station, W: Watch> {
     /// Events up to the next pause.
     until_pause: u64,
     url: String,
+    number: String,
     notes: Vec<Note>,
     patience: Option<f64>,
     max_in_flight: Option<usize>,
@@ -248,6 +249,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             next_check: (setup.requests / 16).max(1),
             until_pause: pause_after(setup),
             url: String::new(),
+            number: String::new(),
             notes: Vec::new(),
             patience: setup.patience().map(|(limit, _)| limit),
             max_in_flight: setup.max_in_flight(),

@@ -103,6 +103,9 @@ pub trait Station: std::fmt::Debug {
     /// Whether a job attains exactly its work before it leaves.
     const EXACT: bool = true;
 
+    /// Whether it asks which class a job is of.
+    const BY_CLASS: bool = false;
+
     /// An empty station at time 0.
     fn new(shape: &Shape) -> Self;
 

@@ -30,12 +30,11 @@ impl Sum {
 pub const TRAY: u64 = 1 << 18;
 
 /// A sum for what is only checked: numbers gather in a plain sum, one operation each, that its owner
-/// empties into a compensated one at least every [`TRAY`] numbers. What is rarely looked at lies apart, so
-/// that thousands of trays stay in the cache.
+/// empties into a compensated one at least every [`TRAY`] numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tray {
     open: f64,
-    closed: Box<Sum>,
+    closed: Sum,
 }
 
 impl Tray {
@@ -53,7 +52,7 @@ impl Tray {
 
     /// The sum.
     pub fn value(&self) -> f64 {
-        let mut all = *self.closed;
+        let mut all = self.closed;
         all.add(self.open);
         all.value()
     }

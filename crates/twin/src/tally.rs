@@ -53,6 +53,13 @@ pub struct Outcome {
     pub duration: f64,
 }
 
+/// What was sent to one worker after the warm-up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Routed {
+    picks: u64,
+    work: Sum,
+}
+
 /// What is counted while a run goes.
 #[derive(Debug)]
 pub struct Tally {
@@ -62,8 +69,7 @@ pub struct Tally {
     failed: u64,
     latencies: Batches,
     slowdowns: Sum,
-    picks: Vec<u64>,
-    routed: Vec<Sum>,
+    routed: Vec<Routed>,
     backlog: Backlog,
     time_in_system: Tray,
     capacity_at_window: Vec<f64>,
@@ -82,8 +88,7 @@ impl Tally {
             failed: 0,
             latencies: Batches::expecting(requests - warm_from),
             slowdowns: Sum::default(),
-            picks: vec![0; workers],
-            routed: vec![Sum::default(); workers],
+            routed: vec![Routed::default(); workers],
             backlog: Backlog::new(BIN * mean_work),
             time_in_system: Tray::default(),
             capacity_at_window: vec![0.0; workers],
@@ -108,8 +113,9 @@ impl Tally {
     #[inline(always)]
     pub fn picked(&mut self, seq: u64, worker: u32, work: f64) {
         if seq >= self.warm_from {
-            self.picks[worker as usize] += 1;
-            self.routed[worker as usize].add(work);
+            let routed = &mut self.routed[worker as usize];
+            routed.picks += 1;
+            routed.work.add(work);
         }
     }
 
@@ -133,7 +139,6 @@ impl Tally {
     /// Empties the trays; to be called at least every [`crate::sum::TRAY`] events.
     pub fn settle(&mut self) {
         self.time_in_system.empty();
-        self.backlog.settle();
     }
 
     /// Both sides of Little's law: the integral of the number in the system, and the time spent in
@@ -144,8 +149,8 @@ impl Tally {
 
     /// The result at the end.
     pub fn outcome(&self, duration: f64, actions: Option<Actions>) -> Outcome {
-        let total: u64 = self.picks.iter().sum();
-        let share = |picks: &u64| *picks as f64 / total.max(1) as f64;
+        let total: u64 = self.routed.iter().map(|r| r.picks).sum();
+        let share = |routed: &Routed| routed.picks as f64 / total.max(1) as f64;
         let mean = self.latencies.mean();
         let all = self.latencies.histogram();
         Outcome {
@@ -158,7 +163,7 @@ impl Tally {
             quantiles: mean.map(|_| [0.5, 0.95, 0.99].map(|q| all.rough_quantile(q))),
             slowdown: mean.map(|_| self.slowdowns.value() / all.total() as f64),
             utilizations: self.utilizations(),
-            shares: self.picks.iter().map(share).collect(),
+            shares: self.routed.iter().map(share).collect(),
             verdict: self.verdict(),
             actions,
             duration,
@@ -171,8 +176,12 @@ impl Tally {
         edges.map(|(last, first)| last - first)
     }
 
+    fn works(&self) -> impl Iterator<Item = f64> {
+        self.routed.iter().map(|r| r.work.value())
+    }
+
     fn utilizations(&self) -> Vec<f64> {
-        let both = self.routed.iter().map(Sum::value).zip(self.capacities());
+        let both = self.works().zip(self.capacities());
         both.map(|(work, could)| if could > 0.0 { work / could } else { 0.0 })
             .collect()
     }
@@ -182,7 +191,7 @@ impl Tally {
         if self.requests < self.warm_from + FEWEST {
             return Verdict::TooShort;
         }
-        let routed: Vec<f64> = self.routed.iter().map(Sum::value).collect();
+        let routed: Vec<f64> = self.works().collect();
         let capacity: Vec<f64> = self.capacities().collect();
         let end = self.last_arrival;
         let growth = self.backlog.growth(0.1 * end, end);

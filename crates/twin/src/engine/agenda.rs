@@ -89,10 +89,22 @@ impl PartialEq for Planned {
 impl Eq for Planned {}
 
 /// A queue by (time, rank, worker, order of planning).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Planned>,
+    /// The time of the first, looked at far more often than it changes; infinity if nothing is planned.
+    first_time: f64,
     issued: u64,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            first_time: f64::INFINITY,
+            issued: 0,
+        }
+    }
 }
 
 impl Agenda {
@@ -102,6 +114,7 @@ impl Agenda {
         }
         let issue = self.issued;
         self.issued += 1;
+        self.first_time = self.first_time.min(time);
         self.heap.push(Planned {
             time,
             rank,
@@ -113,18 +126,22 @@ impl Agenda {
 
     #[inline]
     pub(super) fn first_time(&self) -> f64 {
-        self.heap.peek().map_or(f64::INFINITY, |p| p.time)
+        self.first_time
     }
 
     /// Whether nothing is planned before an event of this rank at this time, nor beside it.
     #[inline]
     pub(super) fn is_free(&self, time: f64, rank: Rank) -> bool {
-        self.heap
-            .peek()
-            .is_none_or(|p| p.time > time || (p.time == time && p.rank > rank))
+        self.first_time > time
+            || self
+                .heap
+                .peek()
+                .is_some_and(|p| p.time == time && p.rank > rank)
     }
 
     pub(super) fn pop(&mut self) -> Event {
-        self.heap.pop().expect("something is planned").event
+        let first = self.heap.pop().expect("something is planned");
+        self.first_time = self.heap.peek().map_or(f64::INFINITY, |p| p.time);
+        first.event
     }
 }

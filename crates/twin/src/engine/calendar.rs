@@ -3,53 +3,70 @@
 //! Keyed by worker with increase and decrease, so no event is ever canceled. Of equal times the
 //! lower worker comes first.
 
+use std::hint::select_unpredictable;
+
 /// Up to this many workers a scan of one array beats a heap.
 const SCAN_UP_TO: usize = 16;
+/// Scanned at a time: the length of a loop that the compiler unrolls.
+const GROUP: usize = 4;
 const ARITY: usize = 4;
 
 /// The due times.
 #[derive(Debug, Clone)]
-pub(super) enum Calendar {
-    Few { times: Vec<f64>, first: (f64, u32) },
-    Many { heap: Vec<Key>, place: Vec<u32> },
+pub(super) struct Calendar {
+    /// The earliest time and whose it is.
+    first: (f64, u32),
+    all: Times,
+}
+
+#[derive(Debug, Clone)]
+enum Times {
+    /// By worker: the bits of the time, which order as times do since these are never negative; and how
+    /// many groups of [`GROUP`] there are.
+    Few {
+        bits: [[u64; GROUP]; SCAN_UP_TO / GROUP],
+        groups: usize,
+    },
+    Many {
+        heap: Vec<Key>,
+        place: Vec<u32>,
+    },
 }
 
 impl Calendar {
     pub(super) fn new(workers: usize) -> Self {
-        if workers <= SCAN_UP_TO {
-            return Self::Few {
-                times: vec![f64::INFINITY; workers],
-                first: (f64::INFINITY, 0),
-            };
-        }
-        let all = 0..workers as u32;
-        Self::Many {
-            heap: all.clone().map(|w| Key::new(f64::INFINITY, w)).collect(),
-            place: all.collect(),
+        let ids = 0..workers as u32;
+        let all = if workers <= SCAN_UP_TO {
+            Times::Few {
+                bits: [[f64::INFINITY.to_bits(); GROUP]; SCAN_UP_TO / GROUP],
+                groups: workers.div_ceil(GROUP),
+            }
+        } else {
+            Times::Many {
+                heap: ids.clone().map(|w| Key::new(f64::INFINITY, w)).collect(),
+                place: ids.collect(),
+            }
+        };
+        Self {
+            first: (f64::INFINITY, 0),
+            all,
         }
     }
 
     /// The earliest time and whose it is.
     #[inline(always)]
     pub(super) fn first(&self) -> (f64, u32) {
-        match self {
-            Self::Few { first, .. } => *first,
-            Self::Many { heap, .. } => (heap[0].time(), heap[0].worker()),
-        }
+        self.first
     }
 
     #[inline(always)]
     pub(super) fn set(&mut self, worker: u32, time: f64) {
-        match self {
-            Self::Few { times, first } => {
-                times[worker as usize] = time;
-                if before((time, worker), *first) {
-                    *first = (time, worker);
-                } else if first.1 == worker {
-                    *first = scan(times);
-                }
+        match &mut self.all {
+            Times::Few { bits, groups } => {
+                bits.as_flattened_mut()[worker as usize] = time.to_bits();
+                self.first = scan(bits, *groups);
             }
-            Self::Many { heap, place } => {
+            Times::Many { heap, place } => {
                 let at = place[worker as usize] as usize;
                 let key = Key::new(time, worker);
                 if key < heap[at] {
@@ -57,25 +74,24 @@ impl Calendar {
                 } else {
                     sift_down(heap, place, at, key);
                 }
+                self.first = (heap[0].time(), heap[0].worker());
             }
         }
     }
 }
 
-#[inline]
-fn before(a: (f64, u32), b: (f64, u32)) -> bool {
-    a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
-}
-
-#[inline]
-fn scan(times: &[f64]) -> (f64, u32) {
-    let mut first = (times[0], 0);
-    for (worker, time) in times.iter().enumerate().skip(1) {
-        if *time < first.0 {
-            first = (*time, worker as u32);
+/// Without branches: which worker is next is anybody's guess.
+#[inline(always)]
+fn scan(groups: &[[u64; GROUP]], count: usize) -> (f64, u32) {
+    let (mut first, mut whose) = (u64::MAX, 0);
+    for (group, bits) in groups.iter().take(count).enumerate() {
+        for (i, bits) in bits.iter().enumerate() {
+            let is_earlier = *bits < first;
+            first = select_unpredictable(is_earlier, *bits, first);
+            whose = select_unpredictable(is_earlier, (GROUP * group + i) as u32, whose);
         }
     }
-    first
+    (f64::from_bits(first), whose)
 }
 
 /// A time and a worker in one number that orders as they do: times are never negative, so their

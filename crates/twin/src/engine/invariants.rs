@@ -53,10 +53,11 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 parts.iter().for_each(|p| sum.add(*p));
                 sum.value()
             };
-            let (done, lost) = (flow.done.value(), flow.lost_work.value());
+            let (routed, done, time) = flow.sums();
+            let lost = flow.closed.lost_work.value();
             let present = u64::from(worker.station.present());
             let left_count = flow.arrived as f64;
-            let right_count = (flow.completed + flow.lost + held.count) as f64;
+            let right_count = (flow.completed + flow.closed.lost + held.count) as f64;
             self.equal(
                 w,
                 "flow: arrived = completed + lost + present",
@@ -75,13 +76,13 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 w,
                 "Little's law: integral of the number held = time spent",
                 used.held,
-                sum(&[flow.time.value(), held.time.value()]),
+                sum(&[time, held.time.value()]),
                 TOLERANCE,
             )?;
             self.equal(
                 w,
                 "work: routed = done + lost + present",
-                flow.routed.value(),
+                routed,
                 sum(&[done, lost, held.work.value()]),
                 TOLERANCE,
             )?;

@@ -1,6 +1,7 @@
 //! The way of a request: arrival, pick, worker, completion, response.
 
 use super::agenda::{Event, Rank};
+use super::ledger::Ledger;
 use super::setup::{Delay, ListedSizes};
 use super::slots::{Ending, Stage};
 use super::watch::{Done, Fate, Picked, Watch};
@@ -126,7 +127,6 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             cost_mi: self.needs.cost.then_some(work * self.setup.mips_per_core),
             ..Request::default()
         };
-        let mut number = String::new();
         if self.needs.key {
             let key = seq % KEYS;
             if !self.setup.own_targets {
@@ -139,8 +139,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
         // Workers that tell of their requests name them, so whoever is told must know the names.
         if W::WATCHES || self.needs.work_left {
-            let _ = write!(number, "{seq}");
-            request.id = &number;
+            self.number.clear();
+            let _ = write!(self.number, "{seq}");
+            request.id = &self.number;
         }
         let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
         let dispatch = dispatcher.pick(now, &request);
@@ -201,24 +202,25 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
         at.reached = now;
         at.started = now;
-        let (index, work, class) = (at.worker, at.work, at.class);
         if self.faulty && self.trap(slot) == Trapped::Yes {
             return;
         }
-        let weight_class = self.setup.classes[class as usize].weight_class;
-        let worker = &mut self.workers[index as usize];
-        worker.pass(now);
         let at = &mut self.slots[slot];
+        let (index, work) = (at.worker, at.work);
+        let weight_class = match S::BY_CLASS {
+            true => self.setup.classes[at.class as usize].weight_class,
+            false => 0,
+        };
+        let worker = &mut self.workers[index as usize];
         at.stage = Stage::Held;
         if self.needs.reports {
+            worker.pass(now);
             at.held_before = worker.held();
+            worker.ledger().into_iter().for_each(Ledger::arrive);
         }
         at.ticket = worker.station.arrive(now, slot, work, weight_class);
         worker.flow.arrived += 1;
-        worker.flow.routed.add(work);
-        if let Some(ledger) = worker.ledger() {
-            ledger.arrive();
-        }
+        worker.flow.routed += work;
         self.calendar.set(index, worker.station.next());
     }
 
@@ -227,7 +229,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     pub(super) fn complete(&mut self, index: u32) {
         let now = self.now;
         let worker = &mut self.workers[index as usize];
-        worker.pass(now);
+        if self.needs.reports {
+            worker.pass(now);
+        }
         let departure = worker.station.step(now);
         self.calendar.set(index, worker.station.next());
         let Some(departure) = departure else {
@@ -239,9 +243,11 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         at.started = departure.started.unwrap_or(at.reached);
         at.stage = Stage::Returning;
         worker.flow.completed += 1;
-        worker.flow.done.add(at.work);
-        worker.flow.time.add(now - at.reached);
-        if let Some(ledger) = worker.ledger() {
+        worker.flow.done += at.work;
+        worker.flow.time += now - at.reached;
+        if self.needs.reports
+            && let Some(ledger) = worker.ledger()
+        {
             if at.ending == Ending::Ok {
                 ledger.complete(at.held_before, at.reached, at.started, now);
             } else {
@@ -397,9 +403,9 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let at = &mut self.slots[slot];
         at.left = self.now;
         let worker = &mut self.workers[at.worker as usize];
-        worker.flow.lost += 1;
-        worker.flow.lost_work.add(at.work);
-        worker.flow.time.add(self.now - at.reached);
+        worker.flow.closed.lost += 1;
+        worker.flow.closed.lost_work.add(at.work);
+        worker.flow.time += self.now - at.reached;
         if let Some(ledger) = worker.ledger() {
             ledger.fail();
         }

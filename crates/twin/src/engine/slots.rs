@@ -33,24 +33,25 @@ pub(super) enum Ending {
     Refused,
 }
 
-/// One request under way.
+/// One request under way; what every request needs at its end first, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
 pub(super) struct Slot {
     pub(super) arrived: f64,
     pub(super) reached: f64,
-    pub(super) left: f64,
-    pub(super) started: f64,
     pub(super) work: f64,
     pub(super) seq: u64,
     pub(super) dispatch: u64,
-    pub(super) ticket: Ticket,
     pub(super) worker: u32,
     pub(super) class: u32,
     pub(super) balancer: u32,
     pub(super) caller: u32,
-    pub(super) held_before: u32,
-    pub(super) stage: Stage,
     pub(super) ending: Ending,
+    pub(super) stage: Stage,
+    pub(super) left: f64,
+    pub(super) started: f64,
+    pub(super) ticket: Ticket,
+    pub(super) held_before: u32,
     /// Backends asked before the pick that have not answered.
     pub(super) unanswered: u32,
 }

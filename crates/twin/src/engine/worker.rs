@@ -3,27 +3,52 @@
 use super::ledger::Ledger;
 use super::setup::Setup;
 use crate::station::Station;
-use crate::sum::{Sum, Tray};
+use crate::sum::Sum;
 
-/// Books for the conservation laws.
+/// Books for the conservation laws. Work and time gather in plain sums that are emptied in time, as a
+/// [`crate::sum::Tray`] does; what is rarely looked at lies apart, so that thousands of workers stay in the
+/// cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     pub(super) arrived: u64,
     pub(super) completed: u64,
-    /// Canceled or failed while held.
-    pub(super) lost: u64,
-    pub(super) routed: Tray,
-    pub(super) done: Tray,
-    pub(super) lost_work: Sum,
+    pub(super) routed: f64,
+    pub(super) done: f64,
     /// Time spent here by those that are gone.
-    pub(super) time: Tray,
+    pub(super) time: f64,
+    pub(super) closed: Box<Closed>,
+}
+
+/// What was emptied so far, and what was canceled or failed while held.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Closed {
+    routed: Sum,
+    done: Sum,
+    time: Sum,
+    pub(super) lost: u64,
+    pub(super) lost_work: Sum,
 }
 
 impl Flow {
-    /// Empties the trays.
+    /// Empties the plain sums; at least every [`crate::sum::TRAY`] events.
     pub(super) fn settle(&mut self) {
-        let trays = [&mut self.routed, &mut self.done, &mut self.time];
-        trays.into_iter().for_each(Tray::empty);
+        *self.closed = self.settled();
+        (self.routed, self.done, self.time) = (0.0, 0.0, 0.0);
+    }
+
+    /// The books up to now.
+    fn settled(&self) -> Closed {
+        let mut closed = (*self.closed).clone();
+        closed.routed.add(self.routed);
+        closed.done.add(self.done);
+        closed.time.add(self.time);
+        closed
+    }
+
+    /// Work routed here, work done here, and time spent here by those that are gone, up to now.
+    pub(super) fn sums(&self) -> (f64, f64, f64) {
+        let all = self.settled();
+        (all.routed.value(), all.done.value(), all.time.value())
     }
 }
 
@@ -106,8 +131,6 @@ pub(super) struct Ward {
 pub(super) struct Worker<S> {
     pub(super) station: S,
     pub(super) flow: Flow,
-    /// Whether it keeps a ledger.
-    records: bool,
     pub(super) ward: Box<Ward>,
 }
 
@@ -117,7 +140,6 @@ impl<S: Station> Worker<S> {
         Self {
             station: S::new(&shape),
             flow: Flow::default(),
-            records: responses.is_some(),
             ward: Box::new(Ward {
                 cores: shape.cores,
                 speed: shape.speed,
@@ -133,22 +155,14 @@ impl<S: Station> Worker<S> {
     }
 
     /// Its record, if it keeps one.
-    #[inline]
     pub(super) fn ledger(&mut self) -> Option<&mut Ledger> {
-        if !self.records {
-            return None;
-        }
         self.ward.ledger.as_mut()
     }
 
     /// Brings the record up to `now`, before anything changes.
-    #[inline]
     pub(super) fn pass(&mut self, now: f64) {
-        if self.records {
-            let used = self.station.used(now);
-            if let Some(ledger) = &mut self.ward.ledger {
-                ledger.pass(now, &used);
-            }
+        if let Some(ledger) = &mut self.ward.ledger {
+            ledger.pass(now, &self.station.used(now));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The number in the system over time, as integrals over equal bins whose width doubles when there are
 //! too many; and whether it grew.
 
-use crate::sum::Tray;
+use crate::sum::Sum;
 
 const BINS: usize = 2048;
 const SLICES: usize = 20;
@@ -16,7 +16,6 @@ const GROWTH: f64 = 1.5;
 pub struct Backlog {
     number: f64,
     last: f64,
-    total: Tray,
     bins: Vec<f64>,
     width: f64,
     open: f64,
@@ -39,7 +38,6 @@ impl Backlog {
         Self {
             number: 0.0,
             last: 0.0,
-            total: Tray::default(),
             bins: Vec::with_capacity(BINS),
             width,
             open: 0.0,
@@ -51,7 +49,6 @@ impl Backlog {
     #[inline(always)]
     pub fn change(&mut self, now: f64, by: f64) {
         let grown = (now - self.last) * self.number;
-        self.total.add(grown);
         if now < self.open_until {
             self.open += grown;
         } else {
@@ -81,11 +78,6 @@ impl Backlog {
         self.open += (now - from) * self.number;
     }
 
-    /// Empties the tray of the integral.
-    pub fn settle(&mut self) {
-        self.total.empty();
-    }
-
     /// The number at present.
     pub fn number(&self) -> f64 {
         self.number
@@ -93,7 +85,14 @@ impl Backlog {
 
     /// Integral of the number up to `now`.
     pub fn integral(&self, now: f64) -> f64 {
-        self.total.value() + (now - self.last) * self.number
+        // A bin is a plain sum of at most a thousandth of all changes.
+        let mut sum = Sum::default();
+        let open = [self.open, (now - self.last) * self.number];
+        self.bins
+            .iter()
+            .chain(&open)
+            .for_each(|part| sum.add(*part));
+        sum.value()
     }
 
     /// Growth over the window from `from` to `to`; none if it is shorter than twenty bins.

@@ -1,9 +1,13 @@
-//! A binary heap of keys, the smallest (key, order) first.
+//! The jobs on a clock by (key, order), the smallest first out.
 //!
-//! Most workers hold a handful of requests, where a plain sift from the root costs less than the
-//! standard library's way down to a leaf and up again.
+//! A few are kept sorted, the first one last: taking it out costs nothing, and putting one in moves only
+//! those that leave before it. Most workers hold a handful of requests, where that is half the work of a
+//! heap. Many are a binary heap, smallest first; a list that grows beyond a few is turned round, and is one.
 
 use super::Job;
+
+/// Up to so many are kept sorted.
+const FEW: usize = 32;
 
 /// One job on the clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,10 +18,15 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Equal keys come in the order of arrival.
     #[inline]
     fn before(&self, other: &Self) -> bool {
-        self.key < other.key || (self.key == other.key && self.order < other.order)
+        self.is_before(other.key, other.order)
+    }
+
+    /// Equal keys come in the order of arrival.
+    #[inline(always)]
+    fn is_before(&self, key: f64, order: u64) -> bool {
+        self.key < key || (self.key == key && self.order < order)
     }
 }
 
@@ -36,9 +45,13 @@ impl Heap {
         self.0.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn first(&self) -> Option<&Entry> {
-        self.0.first()
+        if self.is_sorted() {
+            self.0.last()
+        } else {
+            self.0.first()
+        }
     }
 
     /// In no particular order.
@@ -51,7 +64,44 @@ impl Heap {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, entry: Entry) {
+    fn is_sorted(&self) -> bool {
+        self.0.len() <= FEW
+    }
+
+    // An entry goes in and out field by field: as a whole it would take the way through memory.
+    #[inline(always)]
+    pub(super) fn push(&mut self, key: f64, order: u64, job: Job) {
+        if self.0.len() >= FEW {
+            return self.push_to_many(key, order, job);
+        }
+        let mut at = self.0.len();
+        self.0.push(Entry { key, order, job });
+        let list = &mut self.0[..];
+        while at > 0 && list[at - 1].is_before(key, order) {
+            list[at] = list[at - 1];
+            at -= 1;
+        }
+        list[at] = Entry { key, order, job };
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Entry> {
+        let first = *self.first()?;
+        if self.is_sorted() {
+            self.0.truncate(self.0.len() - 1);
+        } else {
+            self.drop_first_of_many();
+        }
+        Some(first)
+    }
+
+    #[inline(never)]
+    fn push_to_many(&mut self, key: f64, order: u64, job: Job) {
+        if self.is_sorted() {
+            // Smallest first is a heap.
+            self.0.reverse();
+        }
+        let entry = Entry { key, order, job };
         let mut at = self.0.len();
         self.0.push(entry);
         while at > 0 {
@@ -65,18 +115,23 @@ impl Heap {
         self.0[at] = entry;
     }
 
-    #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Entry> {
-        let last = self.0.pop()?;
-        let Some(first) = self.0.first().copied() else {
-            return Some(last);
-        };
-        self.sift_down(0, last);
-        Some(first)
+    #[inline(never)]
+    fn drop_first_of_many(&mut self) {
+        if let Some(last) = self.0.pop() {
+            self.sift_down(0, last);
+        }
+        if self.is_sorted() {
+            self.sort();
+        }
+    }
+
+    /// Smallest last.
+    fn sort(&mut self) {
+        self.0
+            .sort_unstable_by(|a, b| b.key.total_cmp(&a.key).then(b.order.cmp(&a.order)));
     }
 
     /// Puts `entry` at `at` or below.
-    #[inline(always)]
     fn sift_down(&mut self, mut at: usize, entry: Entry) {
         let heap = &mut self.0[..];
         loop {
@@ -98,7 +153,14 @@ impl Heap {
 
     /// Keeps some; O(n).
     pub(super) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
+        let were_sorted = self.is_sorted();
         self.0.retain(keep);
+        if were_sorted {
+            return;
+        }
+        if self.is_sorted() {
+            return self.sort();
+        }
         for at in (0..self.0.len() / 2).rev() {
             self.sift_down(at, self.0[at]);
         }
@@ -112,16 +174,41 @@ impl Heap {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Heap};
+    use super::{Entry, FEW, Heap};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
+        fn the_first_is_that_of_looking_through(
+            steps in proptest::collection::vec(0_u8..10, 0..300),
+            rising in 0_u8..8,
+        ) {
+            let mut heap = Heap::default();
+            let mut all: Vec<Entry> = Vec::new();
+            for (order, step) in steps.into_iter().enumerate() {
+                // Mostly in or mostly out, so that few become many and few again.
+                if step >= rising {
+                    let key = f64::from(step.wrapping_mul(37) % 16);
+                    let entry = Entry { key, order: order as u64, job: order as u32 };
+                    heap.push(entry.key, entry.order, entry.job);
+                    all.push(entry);
+                } else {
+                    let first = all.iter().copied().reduce(|a, b| if b.before(&a) { b } else { a });
+                    all.retain(|e| Some(*e) != first);
+                    prop_assert_eq!(heap.first().copied(), first);
+                    prop_assert_eq!(heap.pop(), first);
+                }
+                prop_assert_eq!(heap.len(), all.len());
+            }
+        }
+
+        #[test]
         fn entries_come_out_sorted(keys in proptest::collection::vec(0_u8..20, 0..100), odd: bool) {
             let mut heap = Heap::default();
             for (order, key) in keys.iter().enumerate() {
-                heap.push(Entry { key: f64::from(*key), order: order as u64, job: 0 });
+                heap.push(f64::from(*key), order as u64, 0);
             }
+            prop_assert_eq!(heap.is_sorted(), keys.len() <= FEW);
             let kept = |e: &Entry| !odd || e.order % 2 == 1;
             heap.retain(kept);
             heap.each_key(|k| k + 1.0);

@@ -4,7 +4,7 @@
 //! tombstones, skipped at the top and swept out when they outnumber the living: the order of the
 //! living never changes, so this is exact.
 
-use super::heap::{Entry, Heap};
+use super::heap::Heap;
 use super::{Job, REBASE_ABOVE};
 use std::collections::BTreeMap;
 
@@ -58,8 +58,7 @@ impl Keys {
 
     #[inline(always)]
     pub(super) fn push(&mut self, order: u64, job: Job, work: f64) {
-        let key = self.v + work;
-        self.heap.push(Entry { key, order, job });
+        self.heap.push(self.v + work, order, job);
     }
 
     /// How far V is from the first key; `None` if nobody is in service.

@@ -17,18 +17,27 @@ pub struct Ps {
     pub(super) at: f64,
     next: f64,
     orders: u64,
-    /// Requests held, busy cores and dV/dt, all since `at`.
+    /// Requests held and dV/dt, both since `at`.
     held: f64,
-    busy: f64,
     rate: f64,
 }
 
 impl Ps {
+    /// Cores busy since `at`.
+    #[inline(always)]
+    fn busy(&self) -> f64 {
+        if self.held < self.cores {
+            self.held
+        } else {
+            self.cores
+        }
+    }
+
     /// Brings the integrals to `now`, and V too unless it is about to be set.
     #[inline(always)]
     fn pass(&mut self, now: f64) -> f64 {
         let dt = now - self.at;
-        self.meter.pass(dt, self.held, self.busy);
+        self.meter.pass(dt, self.held, self.busy());
         self.at = now;
         dt
     }
@@ -44,14 +53,12 @@ impl Ps {
     /// Works out rate and next departure after a change.
     #[inline(always)]
     fn plan(&mut self) {
-        self.held = self.keys.len() as f64;
-        if self.held <= self.cores {
-            self.busy = self.held;
-            self.rate = self.speed;
+        self.held = f64::from(self.keys.len() as u32);
+        self.rate = if self.held <= self.cores {
+            self.speed
         } else {
-            self.busy = self.cores;
-            self.rate = self.speed * self.cores / self.held;
-        }
+            self.speed * self.cores / self.held
+        };
         self.next = match self.keys.to_first() {
             Some(left) if self.rate > 0.0 => self.at + left / self.rate,
             // Done already, even if nothing moves any more.
@@ -85,7 +92,6 @@ impl Station for Ps {
             next: f64::INFINITY,
             orders: 0,
             held: 0.0,
-            busy: 0.0,
             rate: shape.speed,
         }
     }
@@ -143,7 +149,7 @@ impl Station for Ps {
 
     fn used(&self, now: f64) -> Used {
         let dt = now - self.at;
-        self.meter.after(dt, self.held, self.busy, self.speed)
+        self.meter.after(dt, self.held, self.busy(), self.speed)
     }
 
     fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {

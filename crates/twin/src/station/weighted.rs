@@ -100,6 +100,8 @@ impl Weighted {
 }
 
 impl Station for Weighted {
+    const BY_CLASS: bool = true;
+
     fn new(shape: &Shape) -> Self {
         let Model::Weighted { weights, cap } = &shape.model else {
             unreachable!("weighted sharing has weights");

@@ -27,11 +27,11 @@ pub(in crate::engine) fn spoil<S: Station, W: Watch>(engine: &mut Engine<'_, S, 
     let flow = &mut engine.workers[1].flow;
     match what {
         Spoil::Arrivals => flow.arrived += 1,
-        Spoil::Time => flow.time.add(1e-3),
-        Spoil::Work => flow.routed.add(1e-3),
+        Spoil::Time => flow.time += 1e-3,
+        Spoil::Work => flow.routed += 1e-3,
         Spoil::Attained => {
-            flow.routed.add(1e-3);
-            flow.done.add(1e-3);
+            flow.routed += 1e-3;
+            flow.done += 1e-3;
         }
     }
 }
