@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::event_log::{self, Completion, EventLog, Loss};
+use crate::stand_ins::{StandIns, Word};
 use schema::decision::Decision;
 use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
@@ -41,6 +42,7 @@ pub(crate) struct State {
     /// Backends that the strategy wants to be asked now; room for them.
     probes: mpsc::Sender<BackendId>,
     targets: Vec<BackendId>,
+    stand_ins: StandIns,
 }
 
 /// What every pick needs to know of the strategy, made once when it changes.
@@ -107,6 +109,7 @@ impl Core {
             notes: Vec::new(),
             probes,
             targets: Vec::new(),
+            stand_ins: StandIns::default(),
         };
         state.log_start();
         state.show_caution();
@@ -167,6 +170,7 @@ impl State {
         let dispatch = self.dispatcher.pick(now, &request);
         let pick_ns = started.elapsed().as_nanos() as u64;
         self.counts.pick_time.record(pick_ns);
+        self.count_stand_ins(started);
         self.dispatcher.take_probes(&mut self.targets);
         for id in self.targets.drain(..) {
             if self.probes.try_send(id).is_err() {
@@ -181,6 +185,21 @@ impl State {
         self.counts.picked(dispatch.backend);
         self.counts.wrong_picks += u64::from(self.is_wrong(&dispatch, attempt.tried));
         Some((dispatch, decision))
+    }
+
+    /// Counts a pick made without the reports that the strategy compares by, and says so.
+    fn count_stand_ins(&mut self, now: Instant) {
+        let (new, word) = self.stand_ins.count(now, self.dispatcher.stand_ins());
+        self.counts.stand_ins += new;
+        let strategy = &self.in_force.spelling;
+        match word {
+            Some(Word::Lacking) => tracing::warn!(
+                "{strategy}: a backend's statistics are missing, too old or impossible; \
+                 the fewest own requests for the cores are picked meanwhile"
+            ),
+            Some(Word::Back) => tracing::info!("{strategy}: the statistics are back"),
+            None => {}
+        }
     }
 
     fn decision(&self, dispatch: &Dispatch, attempt: u32, pick_ns: u64) -> Decision {

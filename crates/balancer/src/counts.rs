@@ -21,6 +21,8 @@ pub(crate) struct Counts {
     /// Ids of the last picks, oldest first.
     pub(crate) last_picks: std::collections::VecDeque<BackendId>,
     pub(crate) unserved: u64,
+    /// Picks made without the reports that the strategy compares by.
+    pub(crate) stand_ins: u64,
     /// Picks that broke a rule the dispatcher keeps; there are none.
     pub(crate) wrong_picks: u64,
     pub(crate) by_reason: std::collections::BTreeMap<&'static str, u64>,

@@ -13,6 +13,7 @@ mod registry;
 mod replay;
 mod serve;
 mod settings;
+mod stand_ins;
 
 use clap::Parser;
 use cli::{Cli, Command};

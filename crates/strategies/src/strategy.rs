@@ -31,6 +31,12 @@ pub trait Strategy: std::fmt::Debug + Send + Duplicate {
         None
     }
 
+    /// Picks made by own counts because a report that the strategy compares by was missing, too old
+    /// or impossible.
+    fn stand_ins(&self) -> u64 {
+        0
+    }
+
     /// A pick was dispatched; its in_flight is already raised.
     fn on_dispatch(
         &mut self,

@@ -4,6 +4,7 @@
 mod bad_input;
 mod contract;
 mod ejections;
+mod feeds;
 mod golden;
 mod keys;
 pub(crate) mod models;

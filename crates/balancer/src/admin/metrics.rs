@@ -199,6 +199,9 @@ fn gauges(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result 
     let help = "Requests that ended without a dispatch.";
     family(out, "plumbline_unserved", "counter", help)?;
     writeln!(out, "plumbline_unserved_total {}", counts.unserved)?;
+    let help = "Picks by own counts where the strategy lacked reports it compares by.";
+    family(out, "plumbline_stand_ins", "counter", help)?;
+    writeln!(out, "plumbline_stand_ins_total {}", counts.stand_ins)?;
     let help = "Second attempts after a kept connection turned out closed.";
     family(out, "plumbline_stale_retries", "counter", help)?;
     writeln!(

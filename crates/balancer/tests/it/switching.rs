@@ -331,3 +331,26 @@ fn a_strategy_that_probes_gets_its_answers() {
     let replayed = program().arg("replay").arg(&path).output().unwrap();
     assert!(replayed.status.success(), "{replayed:?}");
 }
+
+#[test]
+fn what_the_engine_tells_decides_once_it_is_there_and_possible() {
+    let folder = tempfile::tempdir().unwrap();
+    let bed = bed(folder.path(), "plb-docker:max-age=600s");
+    let balancer = &bed.balancer;
+    let mut client = Client::new(balancer.traffic);
+    let stand_ins = || balancer.metric("plumbline_stand_ins_total");
+    let tell = |cpu: [f64; 3]| {
+        let report = |(name, cpu): (&str, f64)| serde_json::json!({"backend": name, "cpu_percent": cpu, "memory_used_bytes": 6 << 20});
+        let reports: Vec<_> = ["a", "b", "c"].into_iter().zip(cpu).map(report).collect();
+        let body = serde_json::Value::from(reports).to_string();
+        let (code, text) = balancer.admin("POST", "/api/reports", &body);
+        assert_eq!(code, 204, "{text}");
+    };
+    // Nothing is told yet: the fewest own requests for the cores.
+    assert_eq!((client.get(), stand_ins()), ('a', 1));
+    // Two cores cannot use 5,000 %.
+    tell([400.0, 300.0, 5_000.0]);
+    assert_eq!((client.get(), stand_ins()), ('a', 2));
+    tell([400.0, 300.0, 0.0]);
+    assert_eq!((client.get(), stand_ins()), ('c', 2));
+}

@@ -2,11 +2,12 @@
 
 use crate::backends::{Backend, Backends};
 use crate::classes::MAX_CLASSES;
-use crate::measure::ById;
+use crate::measure::{self, ById};
 use crate::registry::{Context, Kind, Parameter, Spec, Wanted};
+use crate::time::Time;
 use crate::values::{BackendId, Request};
 use predictor::{Api, Bin, Container, Features, LatencyTable, Statistics};
-use schema::report::Report;
+use schema::report::{Report, Source};
 use std::sync::Arc;
 
 /// The parameter `model`.
@@ -121,35 +122,123 @@ impl Asked {
         (more - self.table.predict(all, *container, first, second)).max(0.0)
     }
 
+    /// Nothing is predicted for a backend this time.
+    fn forget(&mut self, id: BackendId) {
+        *self.predicted.of(id) = None;
+    }
+
     /// What was predicted last for a backend, ms.
     pub(super) fn predicted_ms(&self, id: BackendId) -> Option<f64> {
         *self.predicted.get(id)?
     }
 }
 
-/// The two inputs of one backend as of its newest report, as bins; of no report: those of 0.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Seen(ById<Option<(Bin, Bin)>>);
+/// The parameter `max-age` of those who look at nothing but reports.
+pub(super) const MAX_AGE: Parameter = Parameter {
+    default: "10s or 3 poll intervals",
+    ..measure::MAX_AGE
+};
+/// Until a report is this old it is believed, at the least: what the paper reads has no age.
+const BELIEVED_NS: u64 = 10_000_000_000;
+/// No container uses more than this many times its cores, whatever two samples differ by.
+const MOST_OF_CORES: f64 = 2.0;
+
+/// The reports of one source: the two inputs of each backend as of its newest, as bins.
+///
+/// A report without the inputs, or with figures that cannot be (a feed that changed its unit), is passed
+/// over. A backend without one that is young enough cannot be compared with others: whoever stands
+/// before such a choice picks by its own counts instead, see [`Seen::stand_in`].
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    source: Source,
+    max_age_ns: u64,
+    told: ById<Option<Told>>,
+    stand_ins: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    at: Time,
+    bins: (Bin, Bin),
+}
 
 impl Seen {
-    /// Takes the inputs of a report: counts and mean latency, or CPU and memory.
-    pub(super) fn take(&mut self, asked: &Asked, id: BackendId, inputs: (f64, f64)) {
-        let bins = (asked.first_bin(inputs.0), asked.second_bin(inputs.1));
-        *self.0.of(id) = Some(bins);
+    /// Of reports from `source`.
+    pub(super) fn new(spec: &Spec, context: &Context, source: Source) -> Self {
+        let by_default = || BELIEVED_NS.max(measure::max_age_ns(spec, context));
+        Self {
+            source,
+            max_age_ns: spec.duration_ns("max-age").unwrap_or_else(by_default),
+            told: ById::default(),
+            stand_ins: 0,
+        }
     }
 
-    /// The prediction for a request on a backend, ms.
+    /// Takes a report, if it is one of its source and to be believed.
+    pub(super) fn take(&mut self, asked: &Asked, id: BackendId, report: &Report, all: &Backends) {
+        let Some(backend) = all.get(id).filter(|_| report.source == self.source) else {
+            return;
+        };
+        let inputs = match self.source {
+            Source::Docker => cpu_and_memory(report, backend),
+            _ => active_and_mean(report),
+        };
+        if let Some((first, second)) = inputs {
+            *self.told.of(id) = Some(Told {
+                at: Time::from_nanos(report.sampled_at_ns),
+                bins: (asked.first_bin(first), asked.second_bin(second)),
+            });
+        }
+    }
+
+    /// Whether one of `candidates` has no report that is young enough.
+    pub(super) fn lacks<'a>(
+        &self,
+        now: Time,
+        mut candidates: impl Iterator<Item = &'a Backend>,
+    ) -> bool {
+        let is_young = |told: Told| now.since_ns(told.at) <= self.max_age_ns;
+        !candidates.all(|b| self.told.get(b.id).copied().flatten().is_some_and(is_young))
+    }
+
+    /// The one with the fewest own requests for its cores, first of equals: what is picked then.
+    pub(super) fn stand_in<'a>(
+        &mut self,
+        asked: &mut Asked,
+        candidates: impl Iterator<Item = &'a Backend>,
+    ) -> Option<BackendId> {
+        self.stand_ins += 1;
+        let load = |b: &Backend| (f64::from(b.in_flight) + 1.0) / b.cores;
+        candidates
+            .inspect(|b| asked.forget(b.id))
+            .min_by(|a, b| load(a).total_cmp(&load(b)))
+            .map(|b| b.id)
+    }
+
+    /// How often [`Self::stand_in`] chose.
+    pub(super) fn stand_ins(&self) -> u64 {
+        self.stand_ins
+    }
+
+    /// The prediction for a request on a backend that is told of, ms.
     pub(super) fn predict(&self, asked: &mut Asked, api: Api, backend: &Backend) -> f64 {
-        let bins = self.0.get(backend.id).copied().flatten();
-        let (first, second) = bins.unwrap_or_else(|| (asked.first_bin(0.0), asked.second_bin(0.0)));
-        asked.predict(api, backend.id, first, second)
+        let told = self.told.get(backend.id).copied().flatten();
+        told.map_or(f64::INFINITY, |told| {
+            asked.predict(api, backend.id, told.bins.0, told.bins.1)
+        })
     }
 }
 
-/// Counts and mean latency of a report; what it does not carry is 0, as the model was trained.
-pub(super) fn active_and_mean(report: &Report) -> (f64, f64) {
-    (
-        report.active.map_or(0.0, f64::from),
-        report.mean_latency_50_ms.unwrap_or(0.0),
-    )
+/// Counts and mean latency; of a worker without a response yet it is 0, as the model was trained.
+fn active_and_mean(report: &Report) -> Option<(f64, f64)> {
+    let mean_ms = report.mean_latency_50_ms.unwrap_or(0.0);
+    Some((f64::from(report.active?), mean_ms))
+}
+
+/// CPU and memory in use, unless a container of this size cannot have used so much.
+fn cpu_and_memory(report: &Report, backend: &Backend) -> Option<(f64, f64)> {
+    let (cpu, memory) = (report.cpu_percent?, report.memory_used_mib?);
+    let can_be = cpu <= MOST_OF_CORES * 100.0 * backend.cores
+        && (memory <= backend.memory_mib || backend.memory_mib == 0.0);
+    can_be.then_some((cpu, memory))
 }

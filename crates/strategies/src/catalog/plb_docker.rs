@@ -2,18 +2,18 @@
 //! figures.
 //!
 //! The second model of the paper, which read them every 500 ms; an engine's stream gives about one
-//! sample a second. Herds like `plb-paper`, with older data. Cost O(n) look-ups. Source: Eng. Proc.
-//! 2026, 122(1), 26.
+//! sample a second. Herds like `plb-paper`, with older data, and does as it does where there are none.
+//! Cost O(n) look-ups. Source: Eng. Proc. 2026, 122(1), 26.
 
-use super::latency_model::{Asked, DOCKER, MODEL, Seen};
+use super::latency_model::{Asked, DOCKER, MAX_AGE, MODEL, Seen};
 use super::plb_paper::LeastPredicted;
 use crate::registry::{Entry, Group, Read};
-use schema::report::{Report, Source};
+use schema::report::Source;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
-    parameters: &[MODEL],
-    reads: &[Read::Docker, Read::Model],
+    parameters: &[MODEL, MAX_AGE],
+    reads: &[Read::Docker, Read::InFlight, Read::Model],
     model: Some(DOCKER),
     known_flaws: &["T13", "T18"],
     ..Entry::new(
@@ -23,17 +23,8 @@ pub const ENTRY: Entry = Entry {
         |spec, context| {
             Box::new(LeastPredicted {
                 asked: Asked::new(spec, context, &DOCKER),
-                seen: Seen::default(),
-                source: Source::Docker,
-                inputs: cpu_and_memory,
+                seen: Seen::new(spec, context, Source::Docker),
             })
         },
     )
 };
-
-fn cpu_and_memory(report: &Report) -> (f64, f64) {
-    (
-        report.cpu_percent.unwrap_or(0.0),
-        report.memory_used_mib.unwrap_or(0.0),
-    )
-}

@@ -3,7 +3,7 @@
 //! A herd breaker: it halves the harm of old data and costs a little when data are fresh. Use only
 //! with more than two arrivals per poll and no live count. Cost O(1). Source: ours.
 
-use super::latency_model::{Asked, MODEL, POLLED, Seen, active_and_mean};
+use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Read};
 use crate::strategy::{Rng, Strategy};
@@ -14,8 +14,8 @@ use schema::rng::distinct_pair;
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
-    parameters: &[MODEL],
-    reads: &[Read::Poll, Read::Model],
+    parameters: &[MODEL, MAX_AGE],
+    reads: &[Read::Poll, Read::InFlight, Read::Model],
     randomized: |_| true,
     model: Some(POLLED),
     known_flaws: &["T13"],
@@ -26,7 +26,7 @@ pub const ENTRY: Entry = Entry {
         |spec, context| {
             Box::new(TwoPredicted {
                 asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::default(),
+                seen: Seen::new(spec, context, Source::Poll),
             })
         },
     )
@@ -41,7 +41,7 @@ struct TwoPredicted {
 impl Strategy for TwoPredicted {
     fn pick(
         &mut self,
-        _now: Time,
+        now: Time,
         request: &Request<'_>,
         backends: &Backends,
         rng: &mut Rng,
@@ -56,6 +56,10 @@ impl Strategy for TwoPredicted {
             backends.eligible_at(first as usize),
             backends.eligible_at(second as usize),
         );
+        if self.seen.lacks(now, [first, second].into_iter()) {
+            let drawn = [first, second].into_iter();
+            return self.seen.stand_in(&mut self.asked, drawn);
+        }
         let first_ms = self.seen.predict(&mut self.asked, api, first);
         let second_ms = self.seen.predict(&mut self.asked, api, second);
         Some(if second_ms < first_ms { second } else { first }.id)
@@ -65,10 +69,12 @@ impl Strategy for TwoPredicted {
         self.asked.predicted_ms(backend)
     }
 
-    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, _backends: &Backends) {
-        if report.source == Source::Poll {
-            self.seen.take(&self.asked, id, active_and_mean(report));
-        }
+    fn stand_ins(&self) -> u64 {
+        self.seen.stand_ins()
+    }
+
+    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
+        self.seen.take(&self.asked, id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {

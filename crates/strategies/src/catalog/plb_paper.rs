@@ -1,11 +1,12 @@
-//! The least latency that a trained model predicts from the newest poll, however old.
+//! The least latency that a trained model predicts from the newest poll, however old within reason.
 //!
 //! The predictive balancer of the paper: the model reads method, URL, cores, memory, polled active
 //! requests and the mean of the last 50 latencies. Between polls nothing it reads changes, so it sends
 //! the same class to the same backend: it herds by design. Cost O(n) look-ups. Not when there are
-//! more than one or two arrivals per poll. Source: Eng. Proc. 2026, 122(1), 26.
+//! more than one or two arrivals per poll. Where a backend has told nothing for `max-age`, the fewest own
+//! requests for its cores stand in. Source: Eng. Proc. 2026, 122(1), 26, which does not say what then.
 
-use super::latency_model::{Asked, MODEL, POLLED, Seen, active_and_mean};
+use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Read};
 use crate::strategy::{Rng, Strategy};
@@ -15,8 +16,8 @@ use schema::report::{Report, Source};
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
-    parameters: &[MODEL],
-    reads: &[Read::Poll, Read::Model],
+    parameters: &[MODEL, MAX_AGE],
+    reads: &[Read::Poll, Read::InFlight, Read::Model],
     model: Some(POLLED),
     known_flaws: &["T13", "T18"],
     ..Entry::new(
@@ -26,9 +27,7 @@ pub const ENTRY: Entry = Entry {
         |spec, context| {
             Box::new(LeastPredicted {
                 asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::default(),
-                source: Source::Poll,
-                inputs: active_and_mean,
+                seen: Seen::new(spec, context, Source::Poll),
             })
         },
     )
@@ -39,18 +38,19 @@ pub const ENTRY: Entry = Entry {
 pub(super) struct LeastPredicted {
     pub(super) asked: Asked,
     pub(super) seen: Seen,
-    pub(super) source: Source,
-    pub(super) inputs: fn(&Report) -> (f64, f64),
 }
 
 impl Strategy for LeastPredicted {
     fn pick(
         &mut self,
-        _now: Time,
+        now: Time,
         request: &Request<'_>,
         backends: &Backends,
         _rng: &mut Rng,
     ) -> Option<BackendId> {
+        if self.seen.lacks(now, backends.eligible()) {
+            return self.seen.stand_in(&mut self.asked, backends.eligible());
+        }
         let api = self.asked.api(request);
         let mut best: Option<(BackendId, f64)> = None;
         for backend in backends.eligible() {
@@ -66,10 +66,12 @@ impl Strategy for LeastPredicted {
         self.asked.predicted_ms(backend)
     }
 
-    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, _backends: &Backends) {
-        if report.source == self.source {
-            self.seen.take(&self.asked, id, (self.inputs)(report));
-        }
+    fn stand_ins(&self) -> u64 {
+        self.seen.stand_ins()
+    }
+
+    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
+        self.seen.take(&self.asked, id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {

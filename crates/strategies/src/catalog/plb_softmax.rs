@@ -3,14 +3,14 @@
 //! A herd breaker: it halves the harm of old data and costs a little when data are fresh. Use only
 //! with more than two arrivals per poll and no live count. Cost O(n) look-ups. Source: ours.
 
-use super::latency_model::{Asked, MODEL, POLLED, Seen, active_and_mean};
+use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Request};
 use schema::report::{Report, Source};
-use schema::rng::unit;
+use schema::rng::{below, unit};
 
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
@@ -26,8 +26,9 @@ pub const ENTRY: Entry = Entry {
             default: "40ms",
             summary: "difference of predictions that makes one e times as likely",
         },
+        MAX_AGE,
     ],
-    reads: &[Read::Poll, Read::Model],
+    reads: &[Read::Poll, Read::InFlight, Read::Model],
     randomized: |_| true,
     model: Some(POLLED),
     known_flaws: &["T13"],
@@ -38,7 +39,7 @@ pub const ENTRY: Entry = Entry {
         |spec, context| {
             Box::new(Softmax {
                 asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::default(),
+                seen: Seen::new(spec, context, Source::Poll),
                 temperature_ms: spec.duration_ns("temperature").unwrap_or(40_000_000) as f64 / 1e6,
                 weighed: Vec::new(),
             })
@@ -57,11 +58,18 @@ struct Softmax {
 impl Strategy for Softmax {
     fn pick(
         &mut self,
-        _now: Time,
+        now: Time,
         request: &Request<'_>,
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
+        if self.seen.lacks(now, backends.eligible()) {
+            // Of equals another one each time.
+            let n = backends.eligible_len();
+            let first = below(rng, n as u64) as usize;
+            let from_there = (0..n).map(|i| backends.eligible_at((first + i) % n));
+            return self.seen.stand_in(&mut self.asked, from_there);
+        }
         let api = self.asked.api(request);
         self.weighed.clear();
         for backend in backends.eligible() {
@@ -93,10 +101,12 @@ impl Strategy for Softmax {
         self.asked.predicted_ms(backend)
     }
 
-    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, _backends: &Backends) {
-        if report.source == Source::Poll {
-            self.seen.take(&self.asked, id, active_and_mean(report));
-        }
+    fn stand_ins(&self) -> u64 {
+        self.seen.stand_ins()
+    }
+
+    fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
+        self.seen.take(&self.asked, id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {

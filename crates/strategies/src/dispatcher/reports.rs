@@ -98,6 +98,12 @@ impl Dispatcher {
         Ok(self.backends.get(id).and_then(|b| b.report(source)))
     }
 
+    /// Picks that the strategy in force made by own counts, because a report that it compares by was
+    /// missing, too old or impossible.
+    pub fn stand_ins(&self) -> u64 {
+        self.strategy.stand_ins()
+    }
+
     /// What is known of each member, in position order, for the decision record. `age_ns` and the
     /// rest are those of the newest answer of the statistics page.
     pub fn candidates(&self) -> impl Iterator<Item = Candidate> + '_ {

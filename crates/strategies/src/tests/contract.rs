@@ -350,9 +350,16 @@ fn a_report_that_is_too_old_counts_as_none_at_all() {
         let untold = dispatcher(&case, &POOL, 29);
         let mut told = untold.clone();
         for (id, active) in [(0, 9), (1, 0), (2, 0)] {
-            for source in [Source::Poll, Source::Piggyback, Source::Probe] {
+            for source in [
+                Source::Poll,
+                Source::Piggyback,
+                Source::Probe,
+                Source::Docker,
+            ] {
                 let report = Report {
                     active: Some(active),
+                    cpu_percent: Some(f64::from(active)),
+                    memory_used_mib: Some(f64::from(active)),
                     ..Report::empty(source, 0)
                 };
                 let taken = told.report(Time::ZERO, BackendId(id), None, report);

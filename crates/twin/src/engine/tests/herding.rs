@@ -7,7 +7,7 @@ use super::{outcome, setup, spec};
 use crate::models;
 use crate::tally::Outcome;
 use schema::fault::Timeline;
-use strategies::registry::{ENTRIES, Entry, Read};
+use strategies::registry::{ENTRIES, Entry, Parameter, Read};
 
 const SERVICE: f64 = 0.1;
 
@@ -171,9 +171,10 @@ impl Watch for Hanging {
     }
 }
 
+/// Within the 5 s of the fault: those who look at nothing but polls believe them for 10 s.
 fn falls_back(entry: &Entry) -> bool {
-    let has_max_age = entry.parameters.iter().any(|p| p.name == "max-age");
-    has_max_age && entry.reads.contains(&Read::Poll)
+    let is_soon = |p: &Parameter| p.name == "max-age" && p.default == "3 poll intervals";
+    entry.parameters.iter().any(is_soon) && entry.reads.contains(&Read::Poll)
 }
 
 #[test]
