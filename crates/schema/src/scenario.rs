@@ -71,6 +71,8 @@ pub struct Scenario {
     pub poll_phase: Option<PollPhase>,
     /// From the sample to its arrival, besides the way through the network.
     pub fetch_delay: Option<Span>,
+    /// Interval of the container engine's CPU and memory figures.
+    pub usage: Option<Span>,
     /// One way between balancer and worker.
     pub network_delay: Option<Network>,
     /// Balancers.
@@ -155,6 +157,7 @@ impl Scenario {
             poll_arrivals,
             poll_phase,
             fetch_delay,
+            usage,
             network_delay,
             balancers,
             ask_first,

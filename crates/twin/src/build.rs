@@ -29,6 +29,8 @@ pub(crate) const MIPS_PER_CORE: f64 = 7450.0;
 const LOAD: f64 = 0.7;
 const REQUESTS: u64 = 1_000_000;
 const POLL_S: f64 = 0.1;
+/// Docker's engine has a new figure of a container each second, however often it is asked.
+const USAGE_S: f64 = 1.0;
 
 /// A scenario worked out.
 #[derive(Debug, Clone)]
@@ -82,7 +84,8 @@ impl Plan {
             gap: rate_rps.map_or(mean / capacity, f64::recip),
             workers: workers.len(),
         };
-        check_paces(scenario, &model, pace, interval, mean)?;
+        let usage = scenario.usage.map_or(USAGE_S, |span| span.seconds(mean));
+        check_paces(scenario, &model, pace, interval, usage, mean)?;
         // What was given is told as it was given, not as it comes back from the rate.
         let per_interval = rate_rps.map(|rate_rps| rate_rps * interval);
         let arrivals_per_poll = scenario.poll_arrivals.or(per_interval);
@@ -106,6 +109,7 @@ impl Plan {
                     Some(PollPhase::Together) | None => Phase::Together,
                 },
                 fetch: scenario.fetch_delay.map_or(0.0, seconds),
+                usage,
             },
             network: match scenario.network_delay {
                 None => Delay::Constant(0.0),
@@ -160,6 +164,7 @@ fn check_paces(
     model: &Model,
     pace: Pace,
     interval: f64,
+    usage: f64,
     mean: f64,
 ) -> Result<(), Problems> {
     let balancers = scenario.balancers.unwrap_or(1);
@@ -168,6 +173,9 @@ fn check_paces(
     }
     if scenario.poll_arrivals.is_some() {
         pace.check("poll_arrivals", interval, balancers)?;
+    }
+    if scenario.usage.is_some() {
+        pace.check("usage", usage, balancers)?;
     }
     if let Some(drift) = scenario.speed_drift {
         pace.check("speed_drift", drift.mean.seconds(mean), 1)?;

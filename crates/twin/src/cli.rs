@@ -120,6 +120,10 @@ pub struct Run {
     /// Write the dispatcher's event log here, for `balancer replay`; more balancers: one file each
     #[arg(long, value_name = "FILE")]
     pub event_log: Option<PathBuf>,
+    /// Write here what was known of every worker at each pick after the warm-up, and what the request
+    /// would have taken there: what a latency model's order is judged by (ps and fcfs)
+    #[arg(long, value_name = "CSV")]
+    pub candidates: Option<PathBuf>,
 }
 
 /// How the command line calls the flag of a field.
@@ -213,6 +217,9 @@ scenario_flags! {
     /// What the answer to a poll takes besides its way through the network (default 0)
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     fetch_delay: "fetch_delay",
+    /// Interval of the container engine's CPU and memory figures (default 1s)
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    usage: "usage",
     /// One way between balancer and worker: D or exp:D (default 0)
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     network_delay: "network_delay",

@@ -133,7 +133,7 @@ impl Needs {
         let reads = |what| spec.entry().reads(what);
         let polls = setup.polls.interval > 0.0 && (reads(Read::Poll) || watched);
         let piggyback = reads(Read::Piggyback);
-        let (probes, docker) = (spec.entry().needs_probes, reads(Read::Docker));
+        let (probes, docker) = (spec.entry().needs_probes, reads(Read::Docker) || watched);
         let asks = setup.ask_first.is_some();
         Self {
             polls,
@@ -145,7 +145,6 @@ impl Needs {
                 || reads(Read::Poll)
                 || piggyback
                 || probes
-                || docker
                 || asks
                 || setup.work_left != WorkLeft::Untold,
             service_time: reads(Read::Latency) || watched,

@@ -5,8 +5,9 @@ use crate::engine::{Done, Fate, Patience, Picked, Setup, Watch};
 use schema::event::{Event, SCHEMA};
 use schema::problem::{Problem, Problems};
 use schema::protection::Preset;
-use schema::report::Report;
+use schema::report::{Report, Source};
 use schema::row::{self, Row};
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,35 @@ struct Note {
     memory_mib: Option<f64>,
 }
 
+/// The files that are asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// One row per request.
+    pub rows: Option<&'a Path>,
+    /// The event log; of several balancers each has its own, numbered from the second on.
+    pub log: Option<&'a Path>,
+    /// One line per worker and pick.
+    pub candidates: Option<&'a Path>,
+}
+
+impl Wanted<'_> {
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        self.rows.or(self.log).or(self.candidates).is_some()
+    }
+
+    /// Each that would be made, with the flag that asks for it.
+    pub fn outputs(&self, balancers: u32) -> Vec<(PathBuf, &'static str)> {
+        let logs = (0..balancers).filter_map(|b| Some((numbered(self.log?, b), "--event-log")));
+        let named = [(self.rows, "--out"), (self.candidates, "--candidates")];
+        let named = named.into_iter();
+        named
+            .filter_map(|(path, flag)| Some((path?.to_path_buf(), flag)))
+            .chain(logs)
+            .collect()
+    }
+}
+
 /// The files of one run.
 pub struct Files<'a> {
     setup: &'a Setup,
@@ -31,37 +61,38 @@ pub struct Files<'a> {
     label: String,
     rows: Option<BufWriter<File>>,
     logs: Vec<BufWriter<File>>,
+    candidates: Option<csv::Writer<File>>,
     notes: Vec<Note>,
     failed: Option<io::Error>,
 }
 
 impl<'a> Files<'a> {
-    /// Creates the files asked for; of several balancers each has its own log, numbered from the
-    /// second on.
+    /// Creates the files asked for.
     ///
     /// # Errors
     /// A file that cannot be created, with its path.
-    pub fn create(
-        setup: &'a Setup,
-        label: String,
-        rows: Option<&Path>,
-        log: Option<&Path>,
-    ) -> anyhow::Result<Self> {
+    pub fn create(setup: &'a Setup, label: String, wanted: Wanted<'_>) -> anyhow::Result<Self> {
+        let open = |path: &Path| {
+            File::create(path).map_err(|e| anyhow::anyhow!("cannot write {}: {e}", path.display()))
+        };
         let create = |path: &Path| -> anyhow::Result<BufWriter<File>> {
-            let file = File::create(path)
-                .map_err(|e| anyhow::anyhow!("cannot write {}: {e}", path.display()))?;
-            Ok(BufWriter::with_capacity(1 << 20, file))
+            Ok(BufWriter::with_capacity(1 << 20, open(path)?))
         };
         let mut files = Self {
             setup,
             run_id: format!("twin-{}", setup.seed),
             label,
-            rows: rows.map(create).transpose()?,
+            rows: wanted.rows.map(create).transpose()?,
             logs: Vec::new(),
+            candidates: wanted
+                .candidates
+                .map(open)
+                .transpose()?
+                .map(csv::Writer::from_writer),
             notes: Vec::new(),
             failed: None,
         };
-        if let Some(log) = log {
+        if let Some(log) = wanted.log {
             for balancer in 0..setup.balancers {
                 files.logs.push(create(&numbered(log, balancer))?);
             }
@@ -83,7 +114,8 @@ impl<'a> Files<'a> {
         self.rows
             .iter_mut()
             .chain(&mut self.logs)
-            .try_for_each(Write::flush)
+            .try_for_each(Write::flush)?;
+        self.candidates.iter_mut().try_for_each(csv::Writer::flush)
     }
 
     fn log(&mut self, balancer: usize, event: &Event) {
@@ -120,17 +152,6 @@ pub(crate) fn refuse_overwriting(
     Ok(())
 }
 
-/// The files that [`Files::create`] would make, each with the flag that asks for it.
-pub fn outputs(
-    rows: Option<&Path>,
-    log: Option<&Path>,
-    balancers: u32,
-) -> Vec<(PathBuf, &'static str)> {
-    let logs = (0..balancers).filter_map(|b| Some((numbered(log?, b), "--event-log")));
-    let rows = rows.map(|path| (path.to_path_buf(), "--out"));
-    rows.into_iter().chain(logs).collect()
-}
-
 /// `log.jsonl`, `log-1.jsonl` ..
 fn numbered(path: &Path, balancer: u32) -> PathBuf {
     if balancer == 0 {
@@ -144,12 +165,68 @@ fn numbered(path: &Path, balancer: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// What was known of a worker at a pick and what the request would have taken there, as the training of
+/// latency models reads it.
+#[derive(Debug, Serialize)]
+struct Candidate<'a> {
+    run_id: &'a str,
+    seq: &'a str,
+    method: &'a str,
+    url: &'a str,
+    cores: f64,
+    memory_gb: f64,
+    in_flight: u32,
+    active_requests: Option<u32>,
+    mean_latency_ms_last_50: Option<f64>,
+    cpu_percent: Option<f64>,
+    memory_mib: Option<f64>,
+    cost_ms: f64,
+}
+
 /// Whole nanoseconds of a time in s.
 fn ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
+impl Files<'_> {
+    fn write_candidates(&mut self, picked: &Picked<'_>) {
+        let Some(file) = &mut self.candidates else {
+            return;
+        };
+        let seq = picked.request.id;
+        if seq.parse().is_ok_and(|seq: u64| seq < self.setup.warmup) {
+            return;
+        }
+        let dispatcher = picked.dispatcher;
+        for (backend, cost_ms) in dispatcher.backends().members().zip(picked.own_ms) {
+            let known = dispatcher.candidate(backend);
+            let usage = backend.report(Source::Docker);
+            let chosen = picked.dispatch.filter(|d| d.backend == backend.id);
+            let line = Candidate {
+                run_id: &self.run_id,
+                seq,
+                method: picked.request.method,
+                url: picked.request.url,
+                cores: backend.cores,
+                memory_gb: backend.memory_mib / 1024.0,
+                in_flight: chosen.map_or(known.in_flight, |d| d.in_flight_before),
+                active_requests: known.active,
+                mean_latency_ms_last_50: known.mean_latency_50_ms,
+                cpu_percent: usage.and_then(|r| r.cpu_percent),
+                memory_mib: usage.and_then(|r| r.memory_used_mib),
+                cost_ms: *cost_ms,
+            };
+            let written = file.serialize(line).map_err(io::Error::from);
+            self.failed = self.failed.take().or(written.err());
+        }
+    }
+}
+
 impl Watch for Files<'_> {
+    fn wants_own_ms(&self) -> bool {
+        self.candidates.is_some()
+    }
+
     fn began(&mut self, balancer: usize, dispatcher: &Dispatcher) {
         let options = dispatcher.options();
         let start = Event::Start {
@@ -168,13 +245,14 @@ impl Watch for Files<'_> {
     }
 
     fn picked(&mut self, picked: &Picked<'_>) {
+        self.write_candidates(picked);
         let (request, dispatcher) = (picked.request, picked.dispatcher);
         let chosen = picked
             .dispatch
             .and_then(|d| dispatcher.backends().get(d.backend));
         if let (Some(dispatch), Some(backend)) = (picked.dispatch, chosen) {
             let known = dispatcher.candidate(backend);
-            let usage = backend.report(schema::report::Source::Docker);
+            let usage = backend.report(Source::Docker);
             let usage = usage.or(backend.newest_stats());
             let slot = picked.slot as usize;
             if self.notes.len() <= slot {

@@ -5,9 +5,10 @@ mod print;
 use crate::build::{Plan, refuse};
 use crate::cli::{Run, ScenarioFlags};
 use crate::engine::{self, Source};
-use crate::files::{self, Files};
+use crate::files::{self, Files, Wanted};
 use crate::models;
 use crate::settle::settled;
+use crate::station::Model;
 use crate::tally::Outcome;
 use anyhow::Context;
 use schema::fault::Timeline;
@@ -116,18 +117,38 @@ fn inputs_of(flags: &ScenarioFlags, scenario: &Scenario) -> Vec<PathBuf> {
 
 fn simulate(plan: Plan, scenario: &Scenario, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
     check_trace_end(&plan)?;
-    if arguments.out.is_some() || arguments.event_log.is_some() {
+    let wanted = Wanted {
+        rows: arguments.out.as_deref(),
+        log: arguments.event_log.as_deref(),
+        candidates: arguments.candidates.as_deref(),
+    };
+    if wanted.any() {
         let setup = plan.setup.clone();
-        let (rows, log) = (arguments.out.as_deref(), arguments.event_log.as_deref());
-        let outputs = files::outputs(rows, log, setup.balancers);
+        let outputs = wanted.outputs(setup.balancers);
         files::refuse_overwriting(&inputs_of(&arguments.scenario, scenario), &outputs)?;
-        let mut files = Files::create(&setup, plan.spec.to_string(), rows, log)?;
+        check_prices(&wanted, &setup.model)?;
+        let mut files = Files::create(&setup, plan.spec.to_string(), wanted)?;
         let outcome = engine::run(&setup, &plan.spec, &mut files)?;
         files.finish().context("cannot write the run's files")?;
         return Ok((plan, outcome));
     }
     let outcome = settled(&plan)?;
     Ok((plan, outcome))
+}
+
+/// What a request would take is known of workers that share by these two rules.
+fn check_prices(wanted: &Wanted<'_>, model: &Model) -> Result<(), Problems> {
+    match (wanted.candidates, model) {
+        (None, _) | (_, Model::Ps | Model::Fcfs) => Ok(()),
+        (Some(path), _) => refuse(
+            Problem::new(
+                "--candidates",
+                path.display().to_string(),
+                "what a request would take is not known under this discipline",
+            )
+            .next("say --discipline ps or fcfs"),
+        ),
+    }
 }
 
 /// A fault that outlasts a listed schedule is a mistake in one of the two.

@@ -12,7 +12,7 @@ pub const WEIGHT: RangeInclusive<f64> = 1.0..=65_535.0;
 
 impl Scenario {
     /// Names of the fields that [`Scenario::set`] knows, in the order of help texts.
-    pub const FIELDS: [&str; 31] = [
+    pub const FIELDS: [&str; 32] = [
         "name",
         "strategy",
         "workload",
@@ -32,6 +32,7 @@ impl Scenario {
         "poll_arrivals",
         "poll_phase",
         "fetch_delay",
+        "usage",
         "network_delay",
         "balancers",
         "ask_first",
@@ -84,6 +85,7 @@ impl Scenario {
             "poll_arrivals" => self.poll_arrivals = Some(number(1e-3, 1e9)?),
             "poll_phase" => self.poll_phase = Some(word(text).map_err(problem)?),
             "fetch_delay" => self.fetch_delay = Some(word(text).map_err(problem)?),
+            "usage" => self.usage = Some(above_zero(text).map_err(problem)?),
             "network_delay" => self.network_delay = Some(word(text).map_err(problem)?),
             "balancers" => self.balancers = Some(whole(1, 1000)? as u32),
             "ask_first" => self.ask_first = Some(above_zero(text).map_err(problem)?),

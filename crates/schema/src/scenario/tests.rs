@@ -4,7 +4,7 @@ use crate::laws::sizes::SizeLaw;
 #[test]
 fn a_file_says_what_flags_say_in_the_same_words() {
     let text = r#"{"schema":"plumbline.scenario/1","strategy":"p2c","cores":[4,3,2],"speeds":"1*3",
-        "load":0.8,"sizes":"h2:10","arrivals":"lognormal:2","discipline":"quota:2S:8","poll":"0.5S",
+        "load":0.8,"sizes":"h2:10","arrivals":"lognormal:2","discipline":"quota:2S:8","poll":"0.5S","usage":"500ms",
         "seed":18446744073709551615,"apis":[{"mean_mi":20},{"mean_mi":40,"share":3}],
         "faults":{"version":1,"events":[{"at":"1s","on":"a","fault":"freeze","for":"1s"}]}}"#;
     let scenario = Scenario::parse("s.json", text).expect("good");
@@ -20,6 +20,7 @@ fn a_file_says_what_flags_say_in_the_same_words() {
     };
     assert_eq!(scenario.discipline, Some(quota));
     assert_eq!(scenario.poll.map(|p| p.seconds(0.1)), Some(0.05));
+    assert_eq!(scenario.usage.map(|u| u.seconds(0.1)), Some(0.5));
     assert_eq!(scenario.seed, Some(u64::MAX));
     assert_eq!(scenario.apis[1].share, 3.0);
     assert_eq!(scenario.faults.as_ref().map(|f| f.events.len()), Some(1));

@@ -19,8 +19,10 @@ const PROBE_TIMEOUT: f64 = 3e-3;
 const POLLS: u32 = 1;
 /// Every worker of a sweep.
 const ALL: u32 = u32::MAX;
-/// Usage comes from the container engine this often, s.
-const USAGE_EVERY: f64 = 0.5;
+/// Memory of a worker that holds nothing, MiB: what Docker tells of an idle worker container.
+const MEMORY_AT_REST_MIB: f64 = 6.0;
+/// What each request held adds, MiB: the default of the worker's `--memory-per-request-mib`.
+const MEMORY_PER_REQUEST_MIB: f64 = 0.25;
 
 /// One poll under way: whom it asks, then what they said.
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ pub(super) struct Asks {
     attached: Vec<Option<Report>>,
     probes: Vec<BackendId>,
     rounds: Vec<u64>,
+    /// Core-seconds that each worker had used when the engine last looked.
+    used_before: Vec<f64>,
 }
 
 impl Asks {
@@ -68,6 +72,7 @@ impl Asks {
             attached: Vec::new(),
             probes: Vec::new(),
             rounds: vec![0; setup.balancers as usize * setup.workers.len()],
+            used_before: vec![0.0; setup.workers.len()],
         }
     }
 }
@@ -76,8 +81,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     /// Plans when every poll loop asks for the first time.
     pub(super) fn plan_polls(&mut self) {
         if self.needs.docker {
-            let event = Event::Usage;
-            self.agenda.plan(USAGE_EVERY, Rank::Sample, 0, event);
+            self.plan_usage();
         }
         if !self.needs.polls {
             return;
@@ -229,24 +233,33 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         }
     }
 
-    /// CPU use of every worker, as the container engine tells it.
+    fn plan_usage(&mut self) {
+        let at = self.now + self.setup.polls.usage;
+        self.agenda.plan(at, Rank::Sample, 0, Event::Usage);
+    }
+
+    /// CPU use of every worker since the engine last looked, and its memory now. The engine sees the
+    /// container, whatever its process answers; of one that has exited there are no figures.
     pub(super) fn usage(&mut self) {
-        let event = Event::Usage;
-        self.agenda
-            .plan(self.now + USAGE_EVERY, Rank::Sample, 0, event);
-        for balancer in 0..self.balancers.len() as u32 {
-            if self.balancers[balancer as usize].frozen_until > self.now {
+        self.plan_usage();
+        for worker in 0..self.workers.len() as u32 {
+            let at = &self.workers[worker as usize];
+            let used = at.station.used(self.now).busy;
+            let before = std::mem::replace(&mut self.asks.used_before[worker as usize], used);
+            if at.ward.health.dead {
                 continue;
             }
-            for worker in 0..self.workers.len() as u32 {
-                let Some(known) = self.report_of(worker, Source::Docker) else {
-                    continue;
-                };
-                let report = Report {
-                    cpu_percent: known.cpu_percent,
-                    ..Report::empty(Source::Docker, 0)
-                };
-                self.take_in(balancer, worker, None, report);
+            let held = f64::from(at.held());
+            let cores = (used - before) / self.setup.polls.usage;
+            let report = Report {
+                cpu_percent: Some(100.0 * cores),
+                memory_used_mib: Some(MEMORY_AT_REST_MIB + MEMORY_PER_REQUEST_MIB * held),
+                ..Report::empty(Source::Docker, 0)
+            };
+            for balancer in 0..self.balancers.len() as u32 {
+                if self.balancers[balancer as usize].frozen_until <= self.now {
+                    self.take_in(balancer, worker, None, report.clone());
+                }
             }
         }
     }

@@ -5,11 +5,13 @@ use super::ledger::Ledger;
 use super::setup::{Delay, ListedSizes};
 use super::slots::{Ending, Stage};
 use super::watch::{Done, Fate, Picked, Watch};
+use super::worker::Worker;
 use super::{Engine, Trapped};
-use crate::station::Station;
+use crate::station::{Model, Station};
 use schema::rng::{below, exponential};
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
+use strategies::work_left::Price;
 use strategies::{Answer, Request, Status};
 
 /// Keys of requests that come from no workload repeat after this many.
@@ -95,6 +97,20 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         self.max_in_flight.is_some_and(|most| open() >= most)
     }
 
+    /// What a request of `work` core-seconds would take at each worker if no other came, ms. Counts what
+    /// the workers hold, not what is on its way to them.
+    fn own_ms(&self, work: f64) -> Vec<f64> {
+        let in_order = self.setup.model == Model::Fcfs;
+        let own_ms = |worker: &Worker<S>| {
+            let mut left_ms = Vec::new();
+            let keep = &mut |_, left: f64| left_ms.push(left * 1e3);
+            worker.station.left(self.now, keep);
+            let mut price = Price::new(worker.ward.cores, in_order);
+            price.cost(work * 1e3, left_ms.into_iter()).own_ms / worker.ward.speed_now()
+        };
+        self.workers.iter().map(own_ms).collect()
+    }
+
     /// Hands the watcher what the rules of ejection did by now.
     pub(super) fn tell_steps(&mut self, balancer: u32) {
         let now = self.time();
@@ -143,6 +159,11 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             let _ = write!(self.number, "{seq}");
             request.id = &self.number;
         }
+        let own_ms = if W::WATCHES && self.watch.wants_own_ms() {
+            self.own_ms(work)
+        } else {
+            Vec::new()
+        };
         let dispatcher = &mut self.balancers[balancer as usize].dispatcher;
         let dispatch = dispatcher.pick(now, &request);
         if W::WATCHES {
@@ -152,6 +173,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 request: &request,
                 dispatch,
                 dispatcher,
+                own_ms: &own_ms,
             });
         }
         let Some(dispatch) = dispatch else {

@@ -165,6 +165,8 @@ pub struct Polls {
     pub phase: Phase,
     /// From the sample to its arrival, besides the way through the network, s.
     pub fetch: f64,
+    /// Time between two figures of the container engine, s.
+    pub usage: f64,
 }
 
 /// When the poll loops of one balancer run.

@@ -17,6 +17,8 @@ pub struct Picked<'a> {
     pub dispatch: Option<Dispatch>,
     /// The dispatcher just after.
     pub dispatcher: &'a Dispatcher,
+    /// What the request would take at each worker if no other came, ms; empty unless wanted.
+    pub own_ms: &'a [f64],
 }
 
 /// How a request ended.
@@ -83,6 +85,11 @@ pub struct Done {
 pub trait Watch {
     /// Whether anybody looks; if not, the engine skips what only a watcher needs.
     const WATCHES: bool = true;
+
+    /// Whether [`Picked::own_ms`] is wanted.
+    fn wants_own_ms(&self) -> bool {
+        false
+    }
 
     /// A run begins.
     fn began(&mut self, _balancer: usize, _dispatcher: &Dispatcher) {}

@@ -56,6 +56,7 @@ pub(super) fn pool(cores: &[f64], load: f64, requests: u64) -> Setup {
             interval: 1.0,
             phase: Phase::Together,
             fetch: 0.0,
+            usage: 1.0,
         },
         network: Delay::Constant(0.0),
         balancers: 1,

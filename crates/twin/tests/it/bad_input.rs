@@ -4,16 +4,27 @@ use crate::{stderr, stdout, twin};
 
 #[test]
 fn impossible_parameters_are_refused_with_the_bound() {
-    let cases: [(&[&str], &str); 34] = [
+    let cases: [(&[&str], &str); 37] = [
         (&["--poll", "0ms"], "must be above 0"),
         (&["--poll", "1ns"], "events for every request (allowed: "),
         (
             &["--poll", "1e-300S"],
             "events for every request (allowed: ",
         ),
+        (&["--usage", "1ns"], "events for every request (allowed: "),
+        (&["--usage", "0s"], "must be above 0"),
         (&["--speed-drift", "1ns"], "events for every request"),
         (&["--discipline", "quota:1ns"], "events for every request"),
         (&["--discipline", "quantum:1ns"], "events for every request"),
+        (
+            &[
+                "--discipline",
+                "quota",
+                "--candidates",
+                "/no/such/folder/c.csv",
+            ],
+            "(next: say --discipline ps or fcfs",
+        ),
         (&["--protection", "some"], "allowed: plain, guarded"),
         (
             &["--model", "a=/dev/null", "--model", "/no/such/file"],

@@ -363,3 +363,73 @@ fn a_full_or_closed_standard_output_is_no_panic() {
         output::a_full_or_closed_output_is_no_panic(command);
     }
 }
+
+/// A request after which no other comes takes just what its candidate's line says; whoever is not picked
+/// takes what it takes where it is.
+#[test]
+fn the_cost_of_a_candidate_is_what_the_last_request_takes_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (rows, candidates) = (path("rows.csv"), path("candidates.csv"));
+    for discipline in ["ps", "fcfs"] {
+        for requests in (21..60).step_by(3) {
+            let requests = requests.to_string();
+            // A rotation sends the last of each of three lengths to another worker.
+            for strategy in ["round-robin", "weighted-random", "weighted-least-request"] {
+                let output = twin(&[
+                    "run",
+                    "--strategy",
+                    strategy,
+                    "--load",
+                    "0.9",
+                    "--speeds",
+                    "1,0.5,1",
+                    "--discipline",
+                    discipline,
+                    "--requests",
+                    &requests,
+                    "--warmup",
+                    "20",
+                    "--poll",
+                    "20ms",
+                    "--usage",
+                    "30ms",
+                    "--out",
+                    &rows,
+                    "--candidates",
+                    &candidates,
+                ]);
+                assert!(output.status.success(), "{}", stderr(&output));
+                let read = |path: &str| -> Vec<std::collections::BTreeMap<String, String>> {
+                    let mut reader = csv::Reader::from_path(path).expect("a file");
+                    reader
+                        .deserialize()
+                        .map(|line| line.expect("a line"))
+                        .collect()
+                };
+                let last = |row: &&std::collections::BTreeMap<String, String>| {
+                    row["seq"].parse::<u64>().ok() == requests.parse::<u64>().ok().map(|n| n - 1)
+                };
+                let (rows, candidates) = (read(&rows), read(&candidates));
+                assert_eq!(
+                    candidates.len(),
+                    3 * (requests.parse::<usize>().expect("n") - 20)
+                );
+                let row = rows.iter().find(last).expect("the last row");
+                let there = |c: &&std::collections::BTreeMap<String, String>| {
+                    last(c) && c["cores"].parse::<f64>() == row["cores"].parse::<f64>()
+                };
+                let chosen = candidates.iter().find(there).expect("its candidate");
+                let number = |text: &str| text.parse::<f64>().expect("a number");
+                let (cost, took) = (number(&chosen["cost_ms"]), number(&row["latency_ms"]));
+                assert!(
+                    (cost - took).abs() < 1e-5,
+                    "{strategy} {requests}: {cost}, {took}"
+                );
+                for name in ["in_flight", "active_requests", "cpu_percent", "memory_mib"] {
+                    assert_eq!(chosen[name], row[name], "{strategy} {requests}: {name}");
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Reports go through the network too: asked, true one delay later, seen another one later.
 
-use super::super::{Delay, Done, Phase, Picked, Setup, Watch, run};
+use super::super::{Delay, Done, Model, Phase, Picked, Setup, Watch, run};
 use super::{setup, spec};
 use proptest::prelude::*;
 use schema::fault::Timeline;
@@ -21,6 +21,8 @@ struct Log {
     seen: Vec<Seen>,
     /// Time, worker, and what the dispatcher says it sent there since the newest report was asked for.
     picks: Vec<(u64, u32, Option<u64>)>,
+    /// What the container engine told.
+    usage: Vec<Seen>,
     /// Time and worker of every answer that had a head.
     heads: Vec<(u64, u32)>,
     done: Vec<Done>,
@@ -44,12 +46,15 @@ impl Watch for Log {
     }
 
     fn reported(&mut self, _: usize, at_ns: u64, worker: u32, report: &Report) {
-        let report = report.clone();
-        self.seen.push(Seen {
+        let seen = Seen {
             at_ns,
             worker,
-            report,
-        });
+            report: report.clone(),
+        };
+        match report.source {
+            Source::Docker => self.usage.push(seen),
+            _ => self.seen.push(seen),
+        }
     }
 
     fn finished(&mut self, done: &Done) {
@@ -118,6 +123,46 @@ proptest! {
         }
     }
 
+    /// Whoever decides, the engine tells at every multiple of its interval how many cores were busy
+    /// since the one before, and what memory the requests take that are held then.
+    #[test]
+    fn the_engine_tells_busy_cores_and_memory_whoever_decides(
+        interval in 0.3_f64..4.0,
+        strategy in prop_oneof![Just("round-robin"), Just("polled-least-request"), Just("orca-wrr")],
+        fcfs: bool,
+        seed: u64,
+    ) {
+        let mut setup = setup(0.7, 1_000);
+        if fcfs {
+            setup.model = Model::Fcfs;
+        }
+        setup.polls.usage = interval;
+        setup.seed = seed;
+        let log = watch(&setup, strategy);
+        prop_assert!(log.usage.len() > 30, "{}", log.usage.len());
+        let mut before = 0.0;
+        for told in log.usage.chunks(3) {
+            let now = before + interval;
+            for (worker, seen) in told.iter().enumerate() {
+                prop_assert_eq!(seen.worker as usize, worker);
+                prop_assert_eq!(seen.at_ns, ns(now));
+                let stays: Vec<(f64, f64)> = log
+                    .done
+                    .iter()
+                    .filter(|d| d.worker == Some(seen.worker))
+                    .map(|d| (d.reached, d.left))
+                    .collect();
+                let busy = busy_cores(&stays, setup.workers[worker].cores, before, now);
+                let cpu = seen.report.cpu_percent.expect("told");
+                prop_assert!((cpu - 100.0 * busy).abs() < 1e-6, "{cpu} at {now}, {busy} cores");
+                let held = stays.iter().filter(|s| s.0 < now && s.1 > now).count();
+                prop_assert_eq!(seen.report.memory_used_mib, Some(6.0 + 0.25 * held as f64));
+                prop_assert_eq!(seen.report.active, None);
+            }
+            before = now;
+        }
+    }
+
     /// Whatever breaks meanwhile, a report on a response comes with that response.
     #[test]
     fn a_report_on_a_response_comes_with_it_or_not_at_all(
@@ -143,6 +188,47 @@ proptest! {
             prop_assert!(log.heads.contains(&(seen.at_ns, seen.worker)), "{seen:?}");
         }
     }
+}
+
+/// Mean number of busy cores from `begin` to `end` of a worker that idles none while a request waits.
+fn busy_cores(stays: &[(f64, f64)], cores: f64, begin: f64, end: f64) -> f64 {
+    let mut times: Vec<f64> = stays.iter().flat_map(|s| [s.0, s.1]).collect();
+    times.retain(|t| (begin..end).contains(t));
+    times.extend([begin, end]);
+    times.sort_by(f64::total_cmp);
+    let busy = times.windows(2).map(|w| {
+        let middle = (w[0] + w[1]) / 2.0;
+        let held = stays
+            .iter()
+            .filter(|s| (s.0..s.1).contains(&middle))
+            .count();
+        (held as f64).min(cores) * (w[1] - w[0])
+    });
+    busy.sum::<f64>() / (end - begin)
+}
+
+#[test]
+fn of_a_worker_that_has_exited_the_engine_tells_nothing_and_its_stats_page_does_not_matter() {
+    let mut setup = setup(0.5, 500);
+    broken(
+        &mut setup,
+        r#"{"at":"10.5s","on":"a","fault":"kill","restart_after":"3s"},
+           {"at":"20.5s","on":"b","fault":"stats_hang","for":"3s"},
+           {"at":"30.5s","on":"balancer","fault":"freeze","for":"3s"}"#,
+    );
+    let usage = watch(&setup, "round-robin").usage;
+    let told = |worker: u32, from: u32, to: u32| -> Vec<u64> {
+        let within =
+            |s: &&Seen| s.worker == worker && (ns(from.into())..ns(to.into())).contains(&s.at_ns);
+        usage
+            .iter()
+            .filter(within)
+            .map(|s| s.at_ns / 1_000_000_000)
+            .collect()
+    };
+    assert_eq!(told(0, 9, 16), [9, 10, 14, 15]);
+    assert_eq!(told(1, 20, 25), [20, 21, 22, 23, 24]);
+    assert_eq!(told(2, 29, 36), [29, 30, 34, 35]);
 }
 
 /// The poll that leaves at 10 s reaches its worker at 10.4 s and is back at 10.8 s.

@@ -8,7 +8,7 @@ use super::super::stays;
 use super::sorted;
 use crate::build::Plan;
 use crate::engine;
-use crate::files::Files;
+use crate::files::{Files, Wanted};
 use schema::event::Event;
 use schema::scenario::Scenario;
 use strategies::registry::Models;
@@ -33,7 +33,12 @@ fn check(fields: &[(&str, &str)], discipline: Discipline) {
     let folder = tempfile::tempdir().expect("a folder");
     let (rows, log) = (folder.path().join("r.csv"), folder.path().join("e.jsonl"));
     let label = plan.spec.to_string();
-    let mut files = Files::create(&plan.setup, label, Some(&rows), Some(&log)).expect("files");
+    let wanted = Wanted {
+        rows: Some(&rows),
+        log: Some(&log),
+        candidates: None,
+    };
+    let mut files = Files::create(&plan.setup, label, wanted).expect("files");
     engine::run(&plan.setup, &plan.spec, &mut files).expect("a run");
     files.finish().expect("written");
 
