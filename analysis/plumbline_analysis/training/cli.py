@@ -94,7 +94,10 @@ def _train_parser(commands) -> None:
         help="containers of the table, CORES:GB,...; default: those of the rows",
     )
     parser.add_argument(
-        "--candidates", metavar="F", help="true costs of all candidates, to measure their order"
+        "--candidates",
+        action="append",
+        metavar="F",
+        help="true costs of all candidates, to measure their order; may be repeated",
     )
     parser.add_argument("--force", action="store_true", help="replace a model that is there")
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
@@ -178,7 +181,9 @@ def _train(options: argparse.Namespace) -> int:
             str(options.out / MODEL), "is there already", next_step="add --force to replace it"
         )
     dataset, parameters, variant = _dataset(options)
-    candidates = read_candidates(options.candidates, dataset.axes) if options.candidates else None
+    candidates = (
+        read_candidates(options.candidates, options.statistics) if options.candidates else None
+    )
     plan = Plan(
         parameters,
         variant,

@@ -15,7 +15,7 @@ from catboost import EFstrType
 from sklearn.metrics import r2_score
 
 from ..problem import Problem
-from .dataset import CATEGORIES, FIXED, Dataset
+from .dataset import AXES, CATEGORIES, FIXED, SOURCES, Dataset
 from .fit import Fitted
 from .splits import Split
 
@@ -108,13 +108,22 @@ def ranking(fitted: Fitted, candidates: pd.DataFrame) -> dict[str, float | int |
     }
 
 
-def read_candidates(path: Path | str, axes: tuple[str, str]) -> pd.DataFrame:
-    """A CSV with one line for each candidate of each request.
+def read_candidates(paths: list[Path | str], statistics: str) -> pd.DataFrame:
+    """CSV files with one line for each candidate of each request, as ``twin run --candidates`` writes.
 
-    Columns: ``run_id, seq, method, url, cores, memory_gb``, the two run-time inputs and
-    ``cost_ms`` (what the request would have taken there).
+    Columns: ``run_id, seq, method, url, cores, memory_gb``, the two run-time inputs as rows.csv calls
+    them (empty while nothing was known: 0, as at a pick), and ``cost_ms`` (what the request would have
+    taken there).
     """
-    columns = ["run_id", "seq", *CATEGORIES, *FIXED, *axes, "cost_ms"]
+    frames = [_read_candidates(path, statistics) for path in paths]
+    # Two recordings may have one run_id.
+    named = [f.assign(run_id=f"{i} " + f["run_id"].astype(str)) for i, f in enumerate(frames)]
+    return pd.concat(named, ignore_index=True)
+
+
+def _read_candidates(path: Path | str, statistics: str) -> pd.DataFrame:
+    axes, told = AXES[statistics], SOURCES[statistics]
+    columns = ["run_id", "seq", *CATEGORIES, *FIXED, *told, "cost_ms"]
     try:
         frame = pd.read_csv(path, dtype={"run_id": object, "method": object, "url": object})
     except FileNotFoundError as error:
@@ -124,8 +133,10 @@ def read_candidates(path: Path | str, axes: tuple[str, str]) -> pd.DataFrame:
     for name in columns:
         if name not in frame:
             raise Problem(f"{path}:1", "column is missing", field=name)
-    for name in (*FIXED, *axes, "cost_ms"):
+    for name in (*FIXED, *told, "cost_ms"):
         numbers = pd.to_numeric(frame[name], errors="coerce")
+        if name in told:
+            numbers = numbers.mask(frame[name].isna(), 0.0)
         bad = ~np.isfinite(numbers.to_numpy(float))
         if bad.any():
             place = int(np.argmax(bad))
@@ -138,4 +149,5 @@ def read_candidates(path: Path | str, axes: tuple[str, str]) -> pd.DataFrame:
         frame[name] = numbers
     for name in ("method", "url"):
         frame[name] = pd.Series([str(x) for x in frame[name]], dtype=object)
-    return frame[columns]
+    frame["url"] = pd.Series([x.partition("?")[0] for x in frame["url"]], dtype=object)
+    return frame[columns].rename(columns=dict(zip(told, axes, strict=True)))

@@ -131,8 +131,9 @@ def simulate(
         candidates += [
             {
                 "run_id": run_id, "seq": i, "method": APIS[api[i]][0], "url": APIS[api[i]][1],
-                "cores": w.cores, "memory_gb": 3 * w.cores, "active": board[k][0],
-                "mean50": board[k][1], "live": len(w.present), "cost_ms": w.cost_ms(mi[i]),
+                "cores": w.cores, "memory_gb": 3 * w.cores, "active_requests": board[k][0],
+                "mean_latency_ms_last_50": board[k][1], "in_flight": len(w.present),
+                "cost_ms": w.cost_ms(mi[i]),
             }
             for k, w in enumerate(workers)
         ]  # fmt: skip

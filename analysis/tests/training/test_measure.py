@@ -73,7 +73,7 @@ def test_a_model_orders_candidates_better_than_chance_and_importance_adds_up(
 ):
     fitted = fit(dataset, split(dataset, "random", 42), quick, verbose=0)
     found = measure.ranking(
-        fitted, measure.read_candidates(recording / "candidates.csv", dataset.axes)
+        fitted, measure.read_candidates([recording / "candidates.csv"], "polled")
     )
     assert found["requests"] == 4000 and found["pairs"] > 500
     assert found["accuracy"] > 0.8
@@ -85,19 +85,39 @@ def test_a_model_orders_candidates_better_than_chance_and_importance_adds_up(
 
 
 def test_candidates_that_cannot_be_read_are_refused_with_the_line(tmp_path, recording):
-    axes = ("active", "mean50")
+    def read(path):
+        return measure.read_candidates([path], "polled")
+
     with pytest.raises(Problem, match="no such file"):
-        measure.read_candidates(tmp_path / "none.csv", axes)
+        read(tmp_path / "none.csv")
     text = (recording / "candidates.csv").read_text()
     path = tmp_path / "candidates.csv"
     path.write_text(text.replace("cost_ms", "cost"))
     with pytest.raises(Problem, match="cost_ms: column is missing"):
-        measure.read_candidates(path, axes)
+        read(path)
     lines = text.splitlines()
     lines[3] = lines[3].rsplit(",", 1)[0] + ",inf"
     path.write_text("\n".join(lines))
     with pytest.raises(Problem, match=r"candidates.csv:4: cost_ms: .*not a finite number"):
-        measure.read_candidates(path, axes)
+        read(path)
     path.write_text("")
     with pytest.raises(Problem, match="not CSV"):
-        measure.read_candidates(path, axes)
+        read(path)
+
+
+def test_candidates_of_several_files_stay_apart_and_what_was_not_known_is_0(tmp_path, recording):
+    lines = (recording / "candidates.csv").read_text().splitlines()
+    place = lines[0].split(",").index("in_flight")
+    cells = lines[1].split(",")
+    cells[place] = ""
+    path = tmp_path / "candidates.csv"
+    path.write_text("\n".join([lines[0], ",".join(cells), *lines[2:]]))
+    found = measure.read_candidates([recording / "candidates.csv", path], "live")
+    assert len(found) == 2 * (len(lines) - 1)
+    assert found.groupby(["run_id", "seq"]).size().unique().tolist() == [3]
+    assert found["active"].iloc[len(lines) - 1] == 0
+    assert list(found.columns) == [
+        "run_id", "seq", "method", "url", "cores", "memory_gb", "active", "mean50", "cost_ms",
+    ]  # fmt: skip
+    with pytest.raises(Problem, match="cpu_percent: column is missing"):
+        measure.read_candidates([path], "docker")

@@ -97,7 +97,8 @@ pub struct Row {
     pub cores: Option<f64>,
     /// Configured memory of the worker, GB of 2^30 bytes. Empty: not told.
     pub memory_gb: Option<f64>,
-    /// CPU use of the worker, 100 = one core. Empty: not told, or not reported yet.
+    /// CPU use of the worker, 100 = one core; of an emulated one as if it executed everything.
+    /// Empty: not told, or not reported yet.
     pub cpu_percent: Option<f64>,
     /// Memory the worker had in use, MiB. Empty: as for `cpu_percent`.
     pub memory_mib: Option<f64>,

@@ -171,6 +171,16 @@ impl Bed {
     }
 }
 
+/// CPU use of a worker that executes this fraction of its work, as if it executed all of it: what its
+/// cores would show without emulation, so that a latency model fits whatever is burned.
+fn of_whole_work(cpu_percent: f64, burn_fraction: f64) -> f64 {
+    if burn_fraction > 0.0 {
+        cpu_percent / burn_fraction
+    } else {
+        cpu_percent
+    }
+}
+
 /// The workers with these cores as configured, without what an engine says; weights follow the cores.
 pub(crate) fn configured_limits(cores: [f64; 3]) -> Vec<WorkerLimits> {
     WORKERS

@@ -41,7 +41,7 @@ pub(crate) struct Addresses {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Usage {
     pub(crate) backend: String,
-    /// 100 = one core.
+    /// 100 = one core; of an emulated worker as if it executed all of its work.
     pub(crate) cpu_percent: f64,
     pub(crate) memory_used_bytes: u64,
 }

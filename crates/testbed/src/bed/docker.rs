@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use super::engine::{Compose, Container, Engine, labels, network};
 use super::select::DockerReady;
-use super::{Replay, ReplaySummary, Settings, WORKERS, backend_fields};
+use super::{Replay, ReplaySummary, Settings, WORKERS, backend_fields, of_whole_work};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
 use crate::folder::Folder;
 use crate::images::{Image, USER};
@@ -56,6 +56,7 @@ pub(crate) struct DockerBed {
     containers: Vec<Container>,
     addresses: Addresses,
     usage: Vec<JoinHandle<()>>,
+    burn_fraction: f64,
     janitor: Janitor,
     logs: PathBuf,
     /// The workers, with limits as the engine reports them.
@@ -101,6 +102,7 @@ impl DockerBed {
                 workers: Vec::new(),
             },
             usage: Vec::new(),
+            burn_fraction: settings.burn_fraction,
             janitor,
             logs: root.join("logs"),
             limits: settings.workers.clone(),
@@ -135,8 +137,12 @@ impl DockerBed {
         }
         let control = Control::new(self.addresses.clone())?;
         for (name, _) in WORKERS {
-            let id = container(&self.containers, &format!("worker-{name}"))?.to_string();
-            let task = report_usage(self.engine.clone(), control.clone(), name, id);
+            let worker = Watched {
+                name,
+                id: container(&self.containers, &format!("worker-{name}"))?.to_string(),
+                burn_fraction: self.burn_fraction,
+            };
+            let task = report_usage(self.engine.clone(), control.clone(), worker);
             self.usage.push(tokio::spawn(task));
         }
         Ok(())
@@ -447,16 +453,24 @@ fn variables(
         .collect()
 }
 
+/// A worker whose figures are read.
+struct Watched {
+    name: &'static str,
+    /// Of its container.
+    id: String,
+    burn_fraction: f64,
+}
+
 /// Reads the engine's stream of one worker and hands every sample to the balancer, until aborted.
-async fn report_usage(engine: Engine, control: Control, name: &'static str, id: String) {
+async fn report_usage(engine: Engine, control: Control, worker: Watched) {
     let options = StatsOptionsBuilder::default().stream(true).build();
-    let mut samples = engine.docker.stats(&id, Some(options));
+    let mut samples = engine.docker.stats(&worker.id, Some(options));
     let mut before: Option<(u64, u64)> = None;
     while let Some(Ok(sample)) = samples.next().await {
         let Some(now) = cpu_clock(&sample) else {
             continue;
         };
-        if let Some(usage) = before.and_then(|b| usage(name, &sample, b, now))
+        if let Some(usage) = before.and_then(|b| usage(&worker, &sample, b, now))
             && let Err(error) = control.report(&[usage]).await
         {
             tracing::debug!(error = %format!("{error:#}"), "usage report not taken");
@@ -471,9 +485,10 @@ fn cpu_clock(sample: &ContainerStatsResponse) -> Option<(u64, u64)> {
     Some((cpu.cpu_usage.as_ref()?.total_usage?, cpu.system_cpu_usage?))
 }
 
-/// As `docker stats` shows it: 100 = one core; memory without the inactive page cache.
+/// As `docker stats` shows it: 100 = one core, but of the whole work; memory without the inactive page
+/// cache.
 fn usage(
-    name: &str,
+    worker: &Watched,
     sample: &ContainerStatsResponse,
     before: (u64, u64),
     now: (u64, u64),
@@ -481,6 +496,7 @@ fn usage(
     let system = now.1.checked_sub(before.1).filter(|&ns| ns > 0)?;
     let own = now.0.saturating_sub(before.0);
     let cores = f64::from(sample.cpu_stats.as_ref()?.online_cpus?);
+    let cpu_percent = own as f64 / system as f64 * cores * 100.0;
     let memory = sample.memory_stats.as_ref()?;
     let details = memory.stats.as_ref();
     let inactive = ["total_inactive_file", "inactive_file"]
@@ -488,15 +504,15 @@ fn usage(
         .find_map(|key| details?.get(*key).copied())
         .unwrap_or(0);
     Some(Usage {
-        backend: name.to_string(),
-        cpu_percent: own as f64 / system as f64 * cores * 100.0,
+        backend: worker.name.to_string(),
+        cpu_percent: of_whole_work(cpu_percent, worker.burn_fraction),
         memory_used_bytes: memory.usage?.saturating_sub(inactive),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cpu_limit, usage};
+    use super::{Watched, cpu_limit, usage};
     use bollard::models::{ContainerStatsResponse, HostConfig};
 
     #[test]
@@ -524,8 +540,16 @@ mod tests {
             "memory_stats": {"usage": 2_211_840, "stats": {"total_inactive_file": 1_359_872}},
         }))
         .expect("sample");
-        let usage = usage("a", &sample, (500, 10_000), (1_500, 20_000)).expect("usage");
-        assert!((usage.cpu_percent - 20.0).abs() < 1e-9);
-        assert_eq!(usage.memory_used_bytes, 832 * 1024);
+        // A worker that burns a quarter of its instructions used a quarter of the CPU it stands for.
+        for (burn_fraction, cpu_percent) in [(1.0, 20.0), (0.25, 80.0), (0.0, 20.0)] {
+            let worker = Watched {
+                name: "a",
+                id: String::new(),
+                burn_fraction,
+            };
+            let usage = usage(&worker, &sample, (500, 10_000), (1_500, 20_000)).expect("usage");
+            assert!((usage.cpu_percent - cpu_percent).abs() < 1e-9);
+            assert_eq!(usage.memory_used_bytes, 832 * 1024);
+        }
     }
 }

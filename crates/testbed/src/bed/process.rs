@@ -10,7 +10,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tokio::task::JoinHandle;
 
 use super::child::Running;
-use super::{Replay, ReplaySummary, Settings};
+use super::{Replay, ReplaySummary, Settings, of_whole_work};
 use crate::control::{Addresses, Control, Usage, WorkerAddress};
 use crate::folder::{Folder, START_LOG};
 use crate::leash;
@@ -80,6 +80,7 @@ impl ProcessBed {
         let usage = tokio::spawn(report_usage(
             Control::new(addresses.clone())?,
             ids(&settings.workers, &workers),
+            settings.burn_fraction,
         ));
         Ok(Self {
             programs,
@@ -225,7 +226,7 @@ fn ids(limits: &[WorkerLimits], workers: &[Running]) -> Vec<(String, Pid)> {
 }
 
 /// Reads CPU and memory of the worker processes and hands them to the balancer, for ever.
-async fn report_usage(control: Control, workers: Vec<(String, Pid)>) {
+async fn report_usage(control: Control, workers: Vec<(String, Pid)>, burn_fraction: f64) {
     let mut system = System::new();
     let pids: Vec<Pid> = workers.iter().map(|(_, pid)| *pid).collect();
     let what = ProcessRefreshKind::nothing().with_cpu().with_memory();
@@ -244,7 +245,7 @@ async fn report_usage(control: Control, workers: Vec<(String, Pid)>) {
                 let process = system.process(*pid)?;
                 Some(Usage {
                     backend: name.clone(),
-                    cpu_percent: f64::from(process.cpu_usage()),
+                    cpu_percent: of_whole_work(process.cpu_usage().into(), burn_fraction),
                     memory_used_bytes: process.memory(),
                 })
             })

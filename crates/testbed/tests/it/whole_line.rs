@@ -205,3 +205,43 @@ fn a_threshold_that_holds_ends_with_3() {
     assert_eq!(summary["schema"], "plumbline.summary/1");
     ground.assert_nothing_left();
 }
+
+#[test]
+fn the_model_on_container_figures_is_found_kept_and_replayed_with() {
+    let ground = Ground::new("docker-model");
+    let workload = ground.workload(CALLS as u32);
+    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let output = ground
+        .testbed(&["bench", "--strategies", "round-robin,plb-docker"])
+        .args(["--blocks", "1", "--no-report", "--burn-fraction", "0.01"])
+        .arg("--model")
+        .arg(&shipped)
+        .args(["--out", "out", "--workload"])
+        .arg(&workload)
+        .output()
+        .expect("runs");
+    let text = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{text}");
+    ground.assert_nothing_left();
+    let out = ground.path("out");
+    let table =
+        |folder: &std::path::Path| std::fs::read(folder.join("docker.plbtab")).expect("a table");
+    assert_eq!(table(&out.join("models")), table(&shipped));
+    let manifest = json(&out.join("manifest.json"));
+    let models = manifest["models"].as_array().expect("models");
+    assert!(models.iter().any(|m| m["name"] == "docker"), "{manifest}");
+    let arms = manifest["arms"].as_array().expect("arms");
+    let arm = arms
+        .iter()
+        .find(|a| a["label"] == "plb-docker")
+        .expect("its arm");
+    assert_eq!(arm["state"], "done");
+    let replay = Command::new(programs().join("balancer"))
+        .arg("replay")
+        .arg("--model")
+        .arg(out.join("models"))
+        .arg(out.join(arm["events"].as_str().expect("events")))
+        .output()
+        .expect("runs");
+    assert!(replay.status.success(), "{replay:?}");
+}

@@ -1,6 +1,6 @@
 //! What a run says.
 
-use crate::{run_json, stdout, twin, workloads};
+use crate::{run_json, stderr, stdout, twin, workloads};
 use serde_json::Value;
 
 #[test]
@@ -301,4 +301,46 @@ fn several_models_are_found_by_name_and_by_what_they_predict_from() {
         mean("plb-live:model=live", &[&folder]),
         mean("plb-live", &[&live])
     );
+}
+
+#[test]
+fn a_table_that_is_damaged_or_predicts_from_something_else_is_refused() {
+    let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = folder.path().join("damaged.plbtab");
+    let refused = |strategy: &str, model: &std::path::Path, expected: &str| {
+        let model = model.display().to_string();
+        let output = twin(&["run", "--strategy", strategy, "--model", &model]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{strategy} {model}: {text}");
+        assert!(
+            text.starts_with("error: ") && text.contains(expected),
+            "{strategy} {model}: {text}"
+        );
+        assert!(stdout(&output).is_empty());
+    };
+    let table = |name: &str| models.join(format!("{name}.plbtab"));
+    for (strategy, own, others) in [
+        ("plb-paper", "paper", ["live", "docker"]),
+        ("plb-live", "live", ["paper", "docker"]),
+        ("plb-docker", "docker", ["paper", "live"]),
+    ] {
+        let whole = std::fs::read(table(own)).expect("a table");
+        let mut bytes = whole.clone();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        for bad in [&bytes[..], &whole[..middle], &whole[..11], b""] {
+            std::fs::write(&damaged, bad).expect("written");
+            refused(strategy, &damaged, "damaged.plbtab");
+        }
+        for other in others {
+            refused(strategy, &table(other), "needs a latency model trained on");
+        }
+    }
+    let from =
+        "predicts from active and mean50, the strategy reads cpu_percent and memory_used_mib";
+    refused("plb-docker:model=paper", &table("paper"), from);
+    let from =
+        "predicts from cpu_percent and memory_used_mib, the strategy reads active and mean50";
+    refused("plb-paper:model=docker", &table("docker"), from);
 }
