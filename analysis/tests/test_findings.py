@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from plumbline_analysis.cli import main
-from plumbline_analysis.findings import judge, places
+from plumbline_analysis.findings import features_table, judge, places
 from plumbline_analysis.intervals import Interval
 from plumbline_analysis.sweeps import read_sweep
 
@@ -39,9 +39,9 @@ def predicted(pool, load, discipline, change, closed, base=200.0, oracle=180.0):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Four small results in which everything that is wanted holds."""
+    """Five small results in which everything that is wanted holds."""
 
-    def write(closed=0.95, plb=1.25, asked=1.01, beside=1.0, worse=None):
+    def write(closed=0.95, plb=1.25, asked=1.01, beside=1.0, worse=None, docker=1.5):
         ratios = {BLIND: 100.0, "round-robin": 108.0, "plb-paper": 100 * plb}
         (tmp_path / "reproduction.csv").write_text(
             rows(["load", "arrivals_per_poll"], [((0.6, 7), ratios)])
@@ -53,6 +53,12 @@ def folder(tmp_path):
         }  # fmt: skip
         cells = [(("even", 0.614, k), causes) for k in (1, 10)]
         (tmp_path / "causes.csv").write_text(rows(["gaps", "load", "arrivals_per_poll"], cells))
+        features = {BLIND: 100.0, "plb-paper": 130.0, "plb-docker": 130 * docker}
+        cells = [
+            (at, features)
+            for at in (("even", "100ms:1s"), ("random", "100ms:1s"), ("even", "1s:1s"))
+        ]
+        (tmp_path / "features.csv").write_text(rows(["gaps", "renewed"], cells))
         cells = [
             predicted("W", 0.6, "ps", "steady", closed),
             predicted("S", 0.6, "ps", "steady", 0.95),
@@ -87,6 +93,7 @@ def test_all_holds_where_all_numbers_are_reached(folder):
         ({"plb": 1.0}, "the paper's rank"),
         ({"asked": 1.03}, "four balancers that ask first"),
         ({"beside": 1.01}, "never slower than live counts with four"),
+        ({"docker": 1.0}, "second predictor"),
         ({"worse": 199.0}, None),
         ({"worse": 190.0}, "faster wherever the oracle is by 1 %"),
     ],
@@ -122,7 +129,15 @@ def test_the_command_writes_tables_and_figure_and_tells_a_miss_by_its_exit_code(
     assert main(["findings", str(path)]) == 0
     assert "| holds |" in capsys.readouterr().out
     written = {p.name for p in path.iterdir() if p.suffix != ".csv"}
-    names = ("reproduction", "signals", "loads", "prediction", "balancers", "judgements")
+    names = (
+        "reproduction",
+        "signals",
+        "features",
+        "loads",
+        "prediction",
+        "balancers",
+        "judgements",
+    )
     assert written == {f"{n}.md" for n in names} | {"signals.svg", "signals.png"}
     assert main(["findings", str(folder(closed=0.1))]) == 1
     assert "| missed |" in capsys.readouterr().out
@@ -131,3 +146,20 @@ def test_the_command_writes_tables_and_figure_and_tells_a_miss_by_its_exit_code(
 def test_a_missing_result_is_named(tmp_path, capsys):
     assert main(["findings", str(tmp_path)]) == 2
     assert "make findings" in capsys.readouterr().err
+
+
+def test_the_features_are_compared_in_each_place(folder):
+    table = features_table(read_sweep(folder() / "features.csv"))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    assert [row[:3] for row in rows[2:]] == [
+        ["even", "100ms", "1s"], ["random", "100ms", "1s"], ["even", "1s", "1s"],
+    ]  # fmt: skip
+    assert [row[3:] for row in rows[2:]] == 3 * [
+        ["1.300 ± 0.000", "1.950 ± 0.000", "1.500 ± 0.000"]
+    ]
+
+
+def test_an_unstable_predictor_has_no_ratio_to_hold_by(folder):
+    path = folder() / "features.csv"
+    path.write_text(path.read_text().replace("stable,195.001", "unstable,"))
+    assert any("second predictor" in what for what in missed(path.parent))

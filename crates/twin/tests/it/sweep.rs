@@ -295,8 +295,10 @@ fn the_sweeps_shipped_are_good_and_say_their_cells() {
             396_u64 * 80 * 22_000
         )
     );
-    // Even gaps: 8 intervals x 19 strategies and 2 loads x 9; random ones: 3 loads x 2 intervals x 19.
-    let causes = (8 * 19 + 2 * 9 + 3 * 2 * 19) * 8;
+    // Even gaps: 8 intervals x 20 strategies and 2 loads x 10; random ones: 3 loads x 2 intervals x 20.
+    let causes = (8 * 20 + 2 * 10 + 3 * 2 * 20) * 8;
+    // {even, random} gaps x 4 pairs of intervals x 3 strategies.
+    let features = 2 * 4 * 3 * 24;
     // 6 loads x 7 intervals x 3 strategies.
     let reproduction = 6 * 7 * 3 * 8;
     // {W, S} PS and W FIFO, x 2 traffics x (4 steady loads x 4 strategies + 2 loads x 4 where sizes drift and
@@ -306,6 +308,7 @@ fn the_sweeps_shipped_are_good_and_say_their_cells() {
     let balancers = 2 * 2 * 2 * 6 * 8;
     for (name, runs) in [
         ("causes.json", causes),
+        ("features.json", features),
         ("reproduction.json", reproduction),
         ("prediction.json", prediction),
         ("balancers.json", balancers),
