@@ -31,6 +31,8 @@ use crate::signals::Stop;
 
 /// Beginning of the names of Compose projects of benches; the number of the process follows.
 pub(crate) const BENCH_PROJECTS: &str = "plumbline-bench-";
+/// How often the engine's stream has a new sample; it cannot be set.
+pub(crate) const USAGE_INTERVAL: Duration = Duration::from_secs(1);
 /// Memory limit of the replay client.
 const CLIENT_MEMORY: i64 = 2 << 30;
 const CLIENT_PIDS: i64 = 256;

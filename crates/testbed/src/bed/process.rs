@@ -18,7 +18,7 @@ use crate::programs::Programs;
 use crate::signals::Stop;
 
 /// How often CPU and memory of the workers are read.
-const USAGE_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const USAGE_INTERVAL: Duration = Duration::from_millis(500);
 /// A program that was asked to end gets this long.
 const STOP_GRACE: Duration = Duration::from_secs(3);
 /// The client ends by itself this long after a signal (it waits 5 s for answers).

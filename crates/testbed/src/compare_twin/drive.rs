@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agreement::speed::Calibration;
 use crate::agreement::timing::Timing;
+use crate::bed::{docker, process};
 use crate::folder::read_rows;
 use crate::models::{self, ModelFile};
 use crate::programs::Programs;
@@ -62,6 +63,10 @@ impl TwinRun<'_> {
         // The twin's polls take the network's way as its requests do; the rest of their time is fetch.
         let fetch_ns = self.timing.map_or(0, |t| t.fetch_ns);
         let fetch_ns = fetch_ns.saturating_sub(2 * one_way_ns as u64);
+        let usage = match self.manifest.backend.kind.as_str() {
+            "docker" => docker::USAGE_INTERVAL,
+            _ => process::USAGE_INTERVAL,
+        };
         let nominal_ns = (self.manifest.stats_interval_ms * 1e6).round() as u64;
         let flags = [
             ("--strategy", self.arm.strategy.clone()),
@@ -81,6 +86,7 @@ impl TwinRun<'_> {
             ),
             ("--fetch-delay", format!("{fetch_ns}ns")),
             ("--discipline", self.manifest.backend.discipline.to_string()),
+            ("--usage", schema::duration::format(usage)),
             ("--protection", self.manifest.protection.clone()),
             ("--warmup", "0".to_string()),
         ];
