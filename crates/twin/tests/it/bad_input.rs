@@ -23,7 +23,7 @@ fn impossible_parameters_are_refused_with_the_bound() {
                 "--candidates",
                 "/no/such/folder/c.csv",
             ],
-            "(next: say --discipline ps or fcfs",
+            "; say --discipline ps or fcfs",
         ),
         (&["--protection", "some"], "allowed: plain, guarded"),
         (
