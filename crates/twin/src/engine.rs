@@ -163,6 +163,9 @@ enum Trapped {
     No,
 }
 
+/// Up to so many workers stay in the caches nearest to the processor: a few hundred bytes each.
+const NEAR: usize = 256;
+
 /// Events between two pauses: a request has about two, each of which adds to a tray twice at most.
 fn pause_after(setup: &Setup) -> u64 {
     (setup.requests / 16).clamp(1, TRAY / 2)
@@ -186,6 +189,8 @@ struct Engine<'a, S: Station, W: Watch> {
     asks: Asks,
     /// Streams of the workers' drifts.
     drifts: Vec<ChaCha8Rng>,
+    /// Whether there are more workers than the nearest caches hold.
+    is_large: bool,
     /// Whether anything may break.
     faulty: bool,
     tally: Tally,
@@ -241,6 +246,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             network: stream(setup.seed, Purpose::Network, 0, 0),
             asks: Asks::new(setup),
             drifts: Vec::new(),
+            is_large: n > NEAR,
             faulty: false,
             tally: Tally::new(setup.requests, setup.warmup, n, setup.mean_work),
             issued: 0,

@@ -127,6 +127,12 @@ pub trait Station: std::fmt::Debug {
     /// Fails every job held, in order of arrival (weighted: within a class).
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>);
 
+    /// The job that leaves next, where that is known at a glance.
+    #[inline]
+    fn first(&self) -> Option<Job> {
+        None
+    }
+
     /// Jobs held.
     fn present(&self) -> u32;
 

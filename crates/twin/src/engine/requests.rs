@@ -10,9 +10,10 @@ use super::{Engine, Trapped};
 use crate::station::{Model, Station};
 use schema::rng::{below, exponential};
 use std::fmt::Write as _;
+use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use strategies::work_left::Price;
-use strategies::{Answer, Request, Status};
+use strategies::{Answer, BackendId, Request, Status};
 
 /// Keys of requests that come from no workload repeat after this many.
 const KEYS: u64 = 100_000;
@@ -280,7 +281,22 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         if self.needs.piggyback && at.ending != Ending::Broken {
             self.attach_report(slot);
         }
+        if self.is_large {
+            self.look_ahead();
+        }
         self.answer_from(slot);
+    }
+
+    /// Asks memory for what the completion that is most likely next will need, so that it comes while this
+    /// one is handled: thousands of workers are more than the nearest caches hold. Decides nothing.
+    #[inline(always)]
+    fn look_ahead(&self) {
+        let (_, next) = self.calendar.first();
+        let worker = &self.workers[next as usize];
+        let job = worker.station.first();
+        let slot = job.map(|job| self.slots[job].dispatch);
+        let known = self.balancers[0].dispatcher.backends().get(BackendId(next));
+        black_box((worker.flow.time, slot, known.map(|b| b.in_flight)));
     }
 
     /// Sends a request's answer on its way.

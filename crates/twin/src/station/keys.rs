@@ -67,6 +67,12 @@ impl Keys {
         self.heap.first().map(|e| (e.key - self.v).max(0.0))
     }
 
+    /// The first job.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<Job> {
+        self.heap.first().map(|e| e.job)
+    }
+
     /// Takes the first job out and sets V to its key; tells its order and the job.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(u64, Job)> {

@@ -139,6 +139,11 @@ impl Station for Ps {
     }
 
     #[inline]
+    fn first(&self) -> Option<Job> {
+        self.keys.first()
+    }
+
+    #[inline]
     fn present(&self) -> u32 {
         self.keys.len() as u32
     }
