@@ -64,6 +64,11 @@ findings: build env ## run the sweeps of prediction; tables, judgements and a fi
 	for s in reproduction causes features prediction balancers; do $(BIN)/twin sweep sweeps/$$s.json --out $(FINDINGS)/$$s.csv || exit; done
 	$(VENV)/bin/python -m plumbline_analysis findings $(FINDINGS)
 
+matrix: build env ## the matrix of 396 scenarios, some ten minutes; judged with the findings
+	mkdir -p $(FINDINGS)
+	$(BIN)/twin sweep sweeps/matrix.json --out $(FINDINGS)/matrix.csv
+	$(VENV)/bin/python -m plumbline_analysis findings $(FINDINGS)
+
 CELLS := results/cells
 CELL  := $(TESTBED) bench --blocks 7 --burn-fraction 0.02 --no-report
 DRAWN := $(BIN)/request-generator generate --apis 10 --urls 7 --runs 300 --seed 5 --size-cv 0.2 --arrivals poisson:60%
@@ -100,4 +105,4 @@ clean: ## remove what was built, not the results
 	cargo clean
 	rm -rf dist $(VENV) race/.venv race/rust/target
 
-.PHONY: help build env training-env test lint deny images up down bench train findings cells report smoke race-twin clean
+.PHONY: help build env training-env test lint deny images up down bench train findings matrix cells report smoke race-twin clean

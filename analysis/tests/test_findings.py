@@ -111,6 +111,25 @@ def test_a_strategy_slower_than_live_counts_is_missed(folder):
     assert any("never slower" in what for what in missed(path))
 
 
+def test_the_matrix_is_judged_when_it_has_been_run(folder):
+    path = folder()
+    columns = ["pool", "load", "traffic", "discipline", "change", "balancers", "arrivals_per_poll"]
+    fine = predicted("W", 0.6, "ps", "steady", 0.5)
+    slower = predicted("S", 0.6, "ps", "steady", -0.1)
+    blind = predicted("W", 0.6, "fcfs", "sizes", 0)
+    cells = [
+        ((*labels, n, 13), means) for n, (labels, means) in ((1, fine), (4, slower), (4, blind))
+    ]
+    (path / "matrix.csv").write_text(rows(columns, cells[:1]))
+    assert missed(path) == []
+    (path / "matrix.csv").write_text(rows(columns, cells))
+    found = {j.what: j.got for j in judge(path) if not j.holds}
+    assert [what for what in found if "3 cells of the matrix" in what], found
+    assert any("S 0.6 ps 4 balancers K 13" in got for got in found.values()), found
+    wins = [got for what, got in found.items() if "by 1 %, the matrix" in what]
+    assert "W 0.6 fcfs sizes 4 balancers K 13" in wins[0], found
+
+
 def test_a_queue_is_told_to_the_strategies(folder):
     queue = places(read_sweep(folder() / "prediction.csv"))[2]
     assert queue.name == "W 0.8 fcfs"
