@@ -81,8 +81,8 @@ cells: build env ## four telling cells of the findings on real workers, ten minu
 	  --strategies 'weighted-least-request,wl-mc,wl-mc:reports=work,oracle-marginal' --out $(CELLS)/s-0.8 $(ARGS)
 	$(CELL) --workload $(CELLS)/light.json --cores 0.8,0.6,0.4 --mips-per-core 28000 --load 0.6 \
 	  --strategies 'weighted-least-request,wl-mc:objective=own,wl-mc,oracle-own' --out $(CELLS)/s-0.6 $(ARGS)
-	$(CELL) --workload $(CELLS)/heavy.json --mips-per-core 5600 --load 0.8 --discipline fcfs \
-	  --strategies 'weighted-least-request,wl-mc:discipline=fcfs,oracle-marginal:discipline=fcfs' --out $(CELLS)/w-0.8-fifo-heavy $(ARGS)
+	$(CELL) --workload $(CELLS)/heavy.json --mips-per-core 5600 --load 0.7 --discipline fcfs \
+	  --strategies 'weighted-least-request,wl-mc:discipline=fcfs,oracle-marginal:discipline=fcfs' --out $(CELLS)/w-0.7-fifo-heavy $(ARGS)
 	$(CELL) --workload $(CELLS)/light.json --mips-per-core 5600 --load 0.8 \
 	  --strategies 'weighted-least-request,polled-least-request,polled-own-sends,smooth-weighted-round-robin' --out $(CELLS)/w-0.8-stale $(ARGS)
 

@@ -3,8 +3,8 @@
 //! `cargo bench -p plumbline-strategies` prints it in Markdown; `-- NAME` only what contains NAME, `-- NAME:k=v` that
 //! one. Per pool size: median ns of a pick alone and of a pick with its dispatch and a response, and the
 //! instructions of both where callgrind is installed. The median of several rounds is shown, since a
-//! shared host disturbs single ones; instructions do not depend on the host's load. It ends with what all
-//! cores reach on one lock. Allocations per warm pick at three backends are asserted to be none.
+//! shared host disturbs single ones; instructions do not depend on the host's load. It ends with picks at
+//! growing numbers in flight (`-- --depths`) and with what all cores reach on one lock (`-- --hot-lock`). Allocations per warm pick at three backends are asserted to be none.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 // A benchmark is its own driver: it reads the clock and prints.
@@ -92,6 +92,24 @@ fn table(specs: &[Spec], with_instructions: bool) {
     }
 }
 
+/// Picks of three whose cost grows with what is in flight; `wl-mc` also without its speed estimate.
+fn depths() {
+    println!("\n| pick, ns, at so many in flight per backend | 1 | 5 | 10 | 20 |");
+    println!("|---|---:|---:|---:|---:|");
+    let names = ["wl-mc:speed=off", "wl-mc", "oracle-own", "oracle-marginal"];
+    for (pool, cores) in [("4/3/2", [4.0, 3.0, 2.0]), ("0.8/0.6/0.4", [0.8, 0.6, 0.4])] {
+        for name in names {
+            let spec: Spec = name.parse().expect("a strategy");
+            print!("| `{name}`, {pool} cores |");
+            for depth in [1, 5, 10, 20] {
+                let mut scenario = Scenario::open(&spec, 3, cores, 3 * depth).expect("a pool");
+                print!(" {:.0} |", median_ns(|count| scenario.picks(count)));
+            }
+            println!();
+        }
+    }
+}
+
 /// What all cores reach together on one lock.
 fn hot_lock() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -134,10 +152,12 @@ fn main() {
         }
         ["--ns"] => table(&specs(""), false),
         ["--ns", filter] => table(&specs(filter), false),
+        ["--depths"] => depths(),
         ["--hot-lock"] => hot_lock(),
         [filter] => table(&specs(filter), counts::callgrind_is_here()),
         _ => {
             table(&specs(""), counts::callgrind_is_here());
+            depths();
             hot_lock();
         }
     }

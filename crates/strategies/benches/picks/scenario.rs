@@ -14,13 +14,13 @@ const GAP_NS: u64 = 1_000;
 const WARM_PER_BACKEND: usize = 2;
 const LEAST_WARM: usize = 3_000;
 
-fn pool(n: usize) -> Vec<NewBackend> {
+fn pool(n: usize, cores: [f64; 3]) -> Vec<NewBackend> {
     (0..n)
         .map(|i| NewBackend {
             name: format!("worker-{i}:8080"),
             url: String::new(),
             weight: [4, 3, 2][i % 3],
-            cores: [4.0, 3.0, 2.0][i % 3],
+            cores: cores[i % 3],
             memory_mib: 1024.0,
         })
         .collect()
@@ -40,9 +40,13 @@ impl Scenario {
     /// Every backend has reported and some requests are in flight. `None` if the strategy
     /// refuses a pool of this size.
     pub(crate) fn new(spec: &Spec, n: usize) -> Option<Self> {
-        let dispatcher = Dispatcher::new(spec, &pool(n), models::options()).ok()?;
+        Self::open(spec, n, [4.0, 3.0, 2.0], (2 * n).min(MOST_OPEN))
+    }
+
+    /// The same with other cores (of the first three, and so on) and so many requests in flight.
+    pub(crate) fn open(spec: &Spec, n: usize, cores: [f64; 3], most_open: usize) -> Option<Self> {
+        let dispatcher = Dispatcher::new(spec, &pool(n, cores), models::options()).ok()?;
         let ids = dispatcher.backends().available_ids().to_vec();
-        let most_open = (2 * n).min(MOST_OPEN);
         let mut scenario = Self {
             dispatcher,
             open: VecDeque::with_capacity(most_open + 1),
