@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 use crate::laws::arrivals::Arrivals;
 use crate::problem::{Findings, Problem, Problems};
+use crate::rng::{Purpose, stream};
+use rand_core::RngCore as _;
 
 pub use crate::laws::sizes::{SIZE_CV, TASK_SIZE_MI};
 pub use method::Method;
@@ -228,6 +230,17 @@ impl Workload {
     /// The canonical text with its digest; the same workload gives the same bytes everywhere.
     pub fn to_text(&self) -> String {
         text::with_digest(self)
+    }
+
+    /// The workload of replication `r` of an experiment: the same APIs and law of arrivals with another
+    /// schedule, drawn from this one's seed; 0 is this one itself. Listed requests are always the same.
+    #[must_use]
+    pub fn replica(mut self, r: u32) -> Self {
+        if r > 0 {
+            // Below 2^32, as all seeds that are written into files.
+            self.seed = stream(self.seed, Purpose::ApiChoice, 1, r).next_u64() >> 32;
+        }
+        self
     }
 
     /// Sets [`Workload::sha256`] to the digest of the canonical text.

@@ -357,6 +357,20 @@ fn noise(workload: Option<&Workload>) -> SizeLaw {
     }
 }
 
+impl Plan {
+    /// Whether requests keep the times and the order that this workload draws.
+    pub(crate) fn replays_draws(&self, workload: &Workload) -> bool {
+        let is_drawn = matches!(workload.traffic, schema::workload::Traffic::Drawn(_));
+        is_drawn && matches!(self.setup.source, Source::Trace { .. })
+    }
+
+    /// Whether every run has the same requests at the same times, whatever its seed.
+    pub(crate) fn replays_list(&self, workload: Option<&Workload>) -> bool {
+        matches!(self.setup.source, Source::Trace { .. })
+            && workload.is_some_and(|workload| !self.replays_draws(workload))
+    }
+}
+
 /// Whether requests are those of the workload one by one: at its own times always, under other arrivals
 /// where it lists them. Drawn calls are drawn anew there.
 fn follows_list(source: &Source, workload: Option<&Workload>) -> bool {

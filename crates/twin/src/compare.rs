@@ -1,8 +1,10 @@
 //! `twin compare`: strategies under the same requests, seed by seed.
 //!
 //! Replication r of every strategy is the run that `twin run` makes with the seed plus r, so all
-//! strategies see the same requests and the differences vary far less than the means. The unit is the
-//! run. What may be claimed of it: see [`figures`].
+//! strategies see the same requests and the differences vary far less than the means. A workload that
+//! keeps its own times has another schedule in every replication but the first, as in the blocks of a
+//! bench; listed requests are the same in all, which is told. The unit is the run. What may be claimed of
+//! it: see [`figures`].
 
 mod figures;
 mod print;
@@ -17,6 +19,7 @@ use clap::Args;
 use figures::{Comparison, Measured, Metric};
 use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
+use schema::workload::Workload;
 use strategies::Spec;
 use strategies::registry::parse_list;
 
@@ -58,28 +61,47 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Err(problem.next("name it in --strategies").into());
     }
     let specs = specs_of(&arguments.strategies)?;
-    let mut scenario = scenario_of(&arguments.scenario)?;
+    let scenario = scenario_of(&arguments.scenario)?;
     let workload = workload_of(&scenario)?;
     let models = crate::models::load(&scenario.model)?;
-    let plans: Vec<Plan> = specs
-        .iter()
-        .map(|spec| {
-            scenario.strategy = Some(spec.to_string());
-            Plan::new(&scenario, workload.as_ref(), models.clone())
-        })
-        .collect::<Result<_, Problems>>()?;
+    let plans_of = |workload: Option<&Workload>| -> Result<Vec<Plan>, Problems> {
+        let plan = |spec: &Spec| {
+            let scenario = Scenario {
+                strategy: Some(spec.to_string()),
+                ..scenario.clone()
+            };
+            Plan::new(&scenario, workload, models.clone())
+        };
+        specs.iter().map(plan).collect()
+    };
+    let plans = plans_of(workload.as_ref())?;
     let replications = match arguments.replications {
         Some(replications) => replications,
         None => evidence::blocks_needed(specs.len() - 1).max(LEAST_REPLICATIONS),
     };
     let seeds = seeds(&scenario, replications)?;
     let threads = parallel::threads(arguments.threads);
-    let outcomes = replicate(&plans, &seeds, threads)?;
+    let outcomes = match &workload {
+        Some(workload) if plans[0].replays_draws(workload) => {
+            let mut by_plan = vec![Vec::new(); plans.len()];
+            for (r, seed) in (0..).zip(&seeds) {
+                let plans = plans_of(Some(&workload.clone().replica(r)))?;
+                let outcomes = replicate(&plans, &[*seed], threads)?;
+                by_plan
+                    .iter_mut()
+                    .zip(outcomes)
+                    .for_each(|(all, of)| all.extend(of));
+            }
+            by_plan
+        }
+        _ => replicate(&plans, &seeds, threads)?,
+    };
     let comparison = Comparison::of(&arms(&plans, &outcomes));
     let told = print::Told {
         comparison: &comparison,
         plan: &plans[0],
         replications,
+        is_one_list: plans[0].replays_list(workload.as_ref()),
     };
     if arguments.json {
         console::say!("{}", serde_json::to_string(&told.json())?)?;

@@ -116,14 +116,18 @@ impl Grid<'_> {
     /// Run number `index`, worked out.
     fn plan(&self, index: u64) -> anyhow::Result<(Vec<(&str, &str)>, Plan)> {
         let run = self.sweep.run(index)?;
-        let plan = self.inputs.plan(&run.scenario).with_context(|| {
-            let labels = run
-                .labels
-                .iter()
-                .map(|(axis, label)| format!("{axis} = {label}"));
-            let labels = labels.collect::<Vec<_>>().join(", ");
-            format!("{}: run {index} ({labels})", self.source)
-        })?;
+        let replication = index % u64::from(self.sweep.seeds);
+        let plan = self
+            .inputs
+            .plan(&run.scenario, replication as u32)
+            .with_context(|| {
+                let labels = run
+                    .labels
+                    .iter()
+                    .map(|(axis, label)| format!("{axis} = {label}"));
+                let labels = labels.collect::<Vec<_>>().join(", ");
+                format!("{}: run {index} ({labels})", self.source)
+            })?;
         Ok((run.labels, plan))
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Told<'a> {
     pub(super) comparison: &'a Comparison,
     pub(super) plan: &'a Plan,
     pub(super) replications: u32,
+    /// Whether all replications have the same requests.
+    pub(super) is_one_list: bool,
 }
 
 /// A figure with its 95 % bounds; without them from a single replication.
@@ -303,6 +305,13 @@ impl Told<'_> {
         let needed = evidence::blocks_needed(arms.len() - 1);
         if arms.len() > 1 && self.replications < needed {
             let _ = writeln!(out, "too few replications for a claim: {needed} are needed");
+        }
+        if self.is_one_list && self.replications > 1 {
+            let _ = writeln!(
+                out,
+                "the requests are a list, the same in every replication: intervals tell what the strategies' \
+                 own draws change, not what other requests would"
+            );
         }
         for arm in arms.iter().filter(|arm| arm.metrics.is_none()) {
             let (spec, runs) = (&arm.measured.spec, arm.unstable_runs());

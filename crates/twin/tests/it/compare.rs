@@ -50,6 +50,58 @@ fn each_replication_is_the_run_of_its_seed_and_threads_change_nothing() {
     assert!((got - mean).abs() < 1e-9, "{got} {mean}");
 }
 
+/// Round robin draws nothing: its runs differ only by their requests.
+fn spread_of_round_robin(workload: &str, more: &[&str]) -> (Value, String) {
+    let flags = [
+        "compare",
+        "--strategies",
+        "round-robin",
+        "--workload",
+        workload,
+    ];
+    let text = stdout(&twin(&[&flags[..], more].concat()));
+    let told = stdout(&twin(&[&flags[..], more, &["--json"]].concat()));
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    (told["strategies"][0]["mean_ms"].clone(), text)
+}
+
+#[test]
+fn a_workload_has_another_schedule_in_every_replication_and_a_list_says_that_it_has_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |name: &str| folder.path().join(name).display().to_string();
+    let drawn = r#"{"schema":"plumbline.workload/1","name":"w","seed":3,"apis":[
+        {"id":"a","method":"GET","url":"/a","task_size_mi":300.0},
+        {"id":"b","method":"GET","url":"/b","task_size_mi":900.0}],
+        "runs":1000,"order":"shuffled","arrivals":{"process":"poisson","rate_rps":60.0}}"#;
+    std::fs::write(of("drawn.json"), drawn).expect("written");
+    let (mean, text) = spread_of_round_robin(&of("drawn.json"), &[]);
+    let bound = |name: &str| mean[name].as_f64().expect("a bound");
+    assert!(
+        bound("low") < bound("point") && bound("point") < bound("high"),
+        "{mean}"
+    );
+    assert!(!text.contains("the same in every replication"), "{text}");
+    let run = run_json(&["--workload", &of("drawn.json"), "--strategy", "round-robin"]);
+    let (first, _) = spread_of_round_robin(&of("drawn.json"), &["--replications", "1"]);
+    assert_eq!(
+        first["point"], run["mean_ms"],
+        "the first is the workload's own"
+    );
+
+    let requests: Vec<String> = (0..2000)
+        .map(|i| format!(r#"{{"at_us":{},"api":"a"}}"#, i * 20_000))
+        .collect();
+    let listed = format!(
+        r#"{{"schema":"plumbline.workload/1","name":"w","seed":3,"apis":[{{"id":"a","method":"GET",
+        "url":"/a","task_size_mi":300.0}}],"requests":[{}]}}"#,
+        requests.join(",")
+    );
+    std::fs::write(of("listed.json"), listed).expect("written");
+    let (mean, text) = spread_of_round_robin(&of("listed.json"), &[]);
+    assert_eq!(mean["low"], mean["high"], "{mean}");
+    assert!(text.contains("the same in every replication"), "{text}");
+}
+
 #[test]
 fn live_counts_are_claimed_to_be_faster_than_weights_alone() {
     // Theory of the same scenario: 1.2688 for the counts, about 1.631 for the weights.

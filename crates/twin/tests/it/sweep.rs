@@ -209,6 +209,27 @@ fn a_row_is_the_run_that_twin_run_makes() {
 }
 
 #[test]
+fn a_workload_that_keeps_its_times_has_another_schedule_for_each_seed() {
+    let sweep = Sweep::new(1000);
+    sweep.write(
+        r#"{"schema":"plumbline.sweep/1","name":"t","seeds":3,"base":{"workload":"w.json"},
+            "grids":[{"axes":[{"field":"strategy","values":["round-robin"]}]}]}"#,
+    );
+    let workload = r#"{"schema":"plumbline.workload/1","name":"w","seed":3,"apis":[
+        {"id":"a","method":"GET","url":"/a","task_size_mi":300.0}],
+        "runs":1000,"order":"shuffled","arrivals":{"process":"poisson","rate_rps":60.0}}"#;
+    fs::write(sweep.path("w.json"), workload).expect("written");
+    let text = sweep.run("out.csv", "2");
+    let mut means: Vec<String> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(",").nth(9).expect("a mean").to_string())
+        .collect();
+    means.dedup();
+    assert_eq!(means.len(), 3, "{text}");
+}
+
+#[test]
 fn a_changed_file_is_refused_and_nothing_is_lost() {
     let sweep = Sweep::new(300_000);
     let length = |path: &Path| fs::metadata(path).map_or(0, |m| m.len());
