@@ -7,7 +7,6 @@ what was wanted, what came out with its interval, and whether it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -456,28 +455,31 @@ def _ratio(ratio: Interval | None) -> str:
     return f"{ratio.point:.3f} ± {ratio.half_width:.3f}" if ratio.known else f"{ratio.point:.3f}"
 
 
+def tables(folder: Path) -> dict[str, str]:
+    """Every table of the findings in Markdown, by the name of its file."""
+    causes = read_sweep(folder / "causes.csv")
+    return {
+        "reproduction": reproduction_table(read_sweep(folder / "reproduction.csv")),
+        "signals": signals_table(causes),
+        "features": features_table(read_sweep(folder / "features.csv")),
+        "loads": loads_table(causes),
+        "prediction": prediction_table(places(read_sweep(folder / "prediction.csv"))),
+        "balancers": balancers_table(read_sweep(folder / "balancers.csv")),
+        "judgements": judgements_table(judge(folder)),
+    }
+
+
 def write(folder: Path) -> list[Judgement]:
     """Writes the tables and the figure into the folder of the sweeps' results."""
     # matplotlib takes a second to load, and reading tables does without.
     from .signals import signals_figure  # noqa: PLC0415
     from .style import styled  # noqa: PLC0415
 
-    causes = read_sweep(folder / "causes.csv")
-    tables: dict[str, Callable[[], str]] = {
-        "reproduction": lambda: reproduction_table(read_sweep(folder / "reproduction.csv")),
-        "signals": lambda: signals_table(causes),
-        "features": lambda: features_table(read_sweep(folder / "features.csv")),
-        "loads": lambda: loads_table(causes),
-        "prediction": lambda: prediction_table(places(read_sweep(folder / "prediction.csv"))),
-        "balancers": lambda: balancers_table(read_sweep(folder / "balancers.csv")),
-    }
-    for name, text in tables.items():
-        (folder / f"{name}.md").write_text(text())
-    found = judge(folder)
-    (folder / "judgements.md").write_text(judgements_table(found))
+    for name, text in tables(folder).items():
+        (folder / f"{name}.md").write_text(text)
     with styled():
-        figure = signals_figure(causes, PAPER_LOAD)
+        figure = signals_figure(read_sweep(folder / "causes.csv"), PAPER_LOAD)
         for ending in ("svg", "png"):
             plain = {"Date": None} if ending == "svg" else None
             figure.savefig(folder / f"signals.{ending}", dpi=200, metadata=plain)
-    return found
+    return judge(folder)

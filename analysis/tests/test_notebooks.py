@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from made_sweeps import write_findings
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent.parent
@@ -11,12 +12,13 @@ NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
 
 
 def test_there_are_notebooks():
-    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03"]
+    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
 
 
-def executed(path, monkeypatch, results="../sample"):
+def executed(path, monkeypatch, results="../sample", findings=None):
     """The notebook with its outputs."""
     monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PLUMBLINE_FINDINGS", str(findings))
     monkeypatch.setenv("PLUMBLINE_RESULTS", str(results))
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     book = nbformat.read(path, as_version=4)
@@ -25,8 +27,8 @@ def executed(path, monkeypatch, results="../sample"):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path, monkeypatch):
-    book = executed(path, monkeypatch)
+def test_a_notebook_runs(path, monkeypatch, tmp_path):
+    book = executed(path, monkeypatch, findings=write_findings(tmp_path))
     figures = sum(
         "image/png" in output.get("data", {})
         for cell in book.cells
