@@ -119,6 +119,17 @@ struct Load {
     need_ms: f64,
 }
 
+/// What is the same for every backend in a pick.
+#[derive(Debug, Clone, Copy)]
+struct Pick {
+    /// Mean need of a request of any class.
+    typical_ms: f64,
+    /// Log-standard deviation of the needs within a class.
+    spread: f64,
+    /// Requests that would wait in one line for all cores.
+    pressure: f64,
+}
+
 #[derive(Debug, Clone)]
 struct WlMc {
     in_order: bool,
@@ -191,8 +202,12 @@ impl WlMc {
         libm::pow(rho, libm::sqrt(2.0 * (self.all_cores + 1.0))) / (1.0 - rho)
     }
 
-    fn cost(&mut self, backend: &Backend, size_ms: f64, typical_ms: f64) -> f64 {
-        let (spread, pressure) = (self.demand.spread(), self.pressure());
+    fn cost(&mut self, backend: &Backend, size_ms: f64, pick: Pick) -> f64 {
+        let Pick {
+            typical_ms,
+            spread,
+            pressure,
+        } = pick;
         let (marginal, look_ahead) = (self.marginal, self.look_ahead);
         let demand = &self.demand;
         let Some(state) = self.state.of(backend.id).as_deref_mut() else {
@@ -278,17 +293,22 @@ impl Strategy for WlMc {
         for backend in backends.eligible() {
             self.at(now, backend);
         }
-        let typical_ms = self.demand.typical();
-        if typical_ms.is_some() {
+        let known = self.demand.typical().map(|typical_ms| Pick {
+            typical_ms,
+            spread: self.demand.spread(),
+            // Only a queue's price asks for it.
+            pressure: if self.in_order { self.pressure() } else { 0.0 },
+        });
+        if known.is_some() {
             self.estimate_speeds(now, backends);
         }
         let mut ranks = std::mem::take(&mut self.ranks);
         ranks.clear();
         for backend in backends.eligible() {
-            let cost = match typical_ms {
-                Some(typical_ms) => {
-                    let size_ms = self.demand.of(request.class).unwrap_or(typical_ms);
-                    self.cost(backend, size_ms, typical_ms)
+            let cost = match known {
+                Some(known) => {
+                    let size_ms = self.demand.of(request.class).unwrap_or(known.typical_ms);
+                    self.cost(backend, size_ms, known)
                 }
                 // Nothing is known yet: the fewest requests for its cores.
                 None => {
