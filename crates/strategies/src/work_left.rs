@@ -6,6 +6,7 @@
 //! ([`cost`]), which the offline regret uses as well.
 
 pub(crate) mod backlog;
+pub(crate) mod company;
 pub mod cost;
 pub(crate) mod demand;
 pub(crate) mod jobs;

@@ -81,6 +81,7 @@ impl Scenario {
     fn next_request(urls: &[String], made: usize) -> Request<'_> {
         Request {
             url: &urls[made % urls.len()],
+            cost_mi: Some(200.0 + (made % 7) as f64 * 50.0),
             ..Request::default()
         }
     }

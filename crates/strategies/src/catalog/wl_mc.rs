@@ -14,6 +14,7 @@ use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use crate::work_left::backlog::{Backlog, Reading, Reports, request_key};
+use crate::work_left::company::Company;
 use crate::work_left::demand::Demand;
 use crate::work_left::jobs::Job;
 use crate::work_left::price::{DISCIPLINE, Price, serves_in_order};
@@ -140,6 +141,8 @@ struct WlMc {
     reading: Reading,
     demand: Demand,
     load: Load,
+    /// At all backends.
+    company: Company,
     all_cores: f64,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
@@ -170,6 +173,7 @@ impl WlMc {
             },
             demand: Demand::new(spec.decimal("demand-gain").unwrap_or(0.02)),
             load: Load::default(),
+            company: Company::default(),
             all_cores: 1.0,
             state: ById::default(),
             ranks: Vec::new(),
@@ -193,8 +197,12 @@ impl WlMc {
     }
 
     /// How many requests would wait at this load if all cores served one line, by the rule of
-    /// Sakasegawa (1977), rho^sqrt(2(c+1)) / (1 - rho); 0 while nothing is known.
+    /// Sakasegawa (1977), rho^sqrt(2(c+1)) / (1 - rho); 0 while nothing is known, where only a part of the
+    /// load is (several balancers), and without queues, whose price alone asks for it.
     fn pressure(&self) -> f64 {
+        if !self.in_order || self.company.is_there() {
+            return 0.0;
+        }
         if self.load.arrivals < LOAD_FROM || self.load.gap_ms <= 0.0 {
             return 0.0;
         }
@@ -296,8 +304,7 @@ impl Strategy for WlMc {
         let known = self.demand.typical().map(|typical_ms| Pick {
             typical_ms,
             spread: self.demand.spread(),
-            // Only a queue's price asks for it.
-            pressure: if self.in_order { self.pressure() } else { 0.0 },
+            pressure: self.pressure(),
         });
         if known.is_some() {
             self.estimate_speeds(now, backends);
@@ -395,9 +402,15 @@ impl Strategy for WlMc {
             Reports::Off => (false, true),
         };
         let (rule, decay_ns) = (self.rule, self.decay_ns);
-        let (state, rate) = self.at(now, backend);
-        if let (true, Some(active)) = (off, report.active) {
+        let held = report.active.map(|active| {
             let others = active.saturating_sub(report.in_flight_before);
+            (active, others)
+        });
+        if let Some((active, others)) = held {
+            self.company.note(active, others);
+        }
+        let (state, rate) = self.at(now, backend);
+        if let (true, Some((active, others))) = (off, held) {
             state.speed.note_company(active, others);
         }
         if let Some(speed) = report.speed {

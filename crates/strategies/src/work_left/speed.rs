@@ -1,5 +1,6 @@
 //! How fast a backend runs, relative to its nominal speed, told from how long its jobs take.
 
+use super::company::Company;
 use super::jobs::Progress;
 use crate::time::Time;
 
@@ -19,11 +20,6 @@ const MOST_GAIN: f64 = 0.25;
 const LARGE: f64 = 3.5;
 /// Speeds of the filter, powers of the root of one half.
 const GRID: usize = 7;
-
-/// Part of a backend's requests that may be others' while own completions still tell its speed.
-const MOST_OTHERS: f64 = 0.25;
-/// Gain of the means of what a backend holds and of how much of it is others'.
-const COMPANY_GAIN: f64 = 0.1;
 
 /// How the speed is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +57,7 @@ pub(crate) struct Speed {
     measured_at: Option<Time>,
     reported: f64,
     at: Time,
-    /// Mean requests at the backend, as it says, and how many of them were others'.
-    active: f64,
-    others: f64,
+    company: Company,
 }
 
 impl Default for Speed {
@@ -77,8 +71,7 @@ impl Default for Speed {
             measured_at: None,
             reported: 1.0,
             at: Time::ZERO,
-            active: 0.0,
-            others: 0.0,
+            company: Company::default(),
         }
     }
 }
@@ -105,12 +98,7 @@ impl Speed {
     /// Beside others' requests, of which the clocks know nothing, jobs take long at full speed too:
     /// a balancer that called this slowness would drive its jobs from one backend to the next.
     pub(crate) fn note_company(&mut self, active: u32, others: u32) {
-        self.active += COMPANY_GAIN * (f64::from(active) - self.active);
-        self.others += COMPANY_GAIN * (f64::from(others) - self.others);
-    }
-
-    fn among_others(&self) -> bool {
-        self.others > MOST_OTHERS * self.active
+        self.company.note(active, others);
     }
 
     /// Takes a completion.
@@ -182,7 +170,7 @@ impl Speed {
         match rule {
             Rule::Off => 1.0,
             Rule::Reported => self.reported,
-            Rule::Ewma | Rule::Filter if self.among_others() => 1.0,
+            Rule::Ewma | Rule::Filter if self.company.is_there() => 1.0,
             Rule::Ewma => {
                 let mut speed = libm::exp(self.projected_log(now, decay_ns)).clamp(LEAST, MOST);
                 if speed > DEAD_BAND {

@@ -135,6 +135,24 @@ fn live_counts_are_claimed_to_be_faster_than_weights_alone() {
 }
 
 #[test]
+fn work_left_in_lines_shared_with_other_balancers_is_no_slower_than_live_counts() {
+    let told = json(&[
+        "--strategies",
+        "weighted-least-request,wl-mc:discipline=fcfs",
+        "--discipline",
+        "fcfs",
+        "--balancers",
+        "4",
+        "--replications",
+        "3",
+    ]);
+    let ratio = &told["strategies"][1]["against_baseline"]["mean_ms"]["ratio"]["point"];
+    let ratio = ratio.as_f64().expect("a number");
+    // Nobody knows more than a quarter of the requests: no sizes can be put to use, and none may harm.
+    assert!((0.97..1.005).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn an_unstable_strategy_has_the_word_and_no_figure() {
     let flags = ["--strategies", "round-robin,p2c", "--replications", "2"];
     let told = json(&flags);
