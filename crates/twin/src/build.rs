@@ -358,6 +358,26 @@ fn noise(workload: Option<&Workload>) -> SizeLaw {
 }
 
 impl Plan {
+    /// Works replication `r` of a scenario out: a workload that keeps its own times has another schedule in
+    /// each but the first; listed requests are the same in all.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn replica(
+        scenario: &Scenario,
+        workload: Option<&Workload>,
+        models: Models,
+        r: u32,
+    ) -> Result<Self, Problems> {
+        let plan = Self::new(scenario, workload, models.clone())?;
+        match workload {
+            Some(workload) if r > 0 && plan.replays_draws(workload) => {
+                Self::new(scenario, Some(&workload.clone().replica(r)), models)
+            }
+            _ => Ok(plan),
+        }
+    }
+
     /// Whether requests keep the times and the order that this workload draws.
     pub(crate) fn replays_draws(&self, workload: &Workload) -> bool {
         let is_drawn = matches!(workload.traffic, schema::workload::Traffic::Drawn(_));

@@ -19,7 +19,6 @@ use clap::Args;
 use figures::{Comparison, Measured, Metric};
 use schema::problem::{Problem, Problems};
 use schema::scenario::Scenario;
-use schema::workload::Workload;
 use strategies::Spec;
 use strategies::registry::parse_list;
 
@@ -64,38 +63,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let scenario = scenario_of(&arguments.scenario)?;
     let workload = workload_of(&scenario)?;
     let models = crate::models::load(&scenario.model)?;
-    let plans_of = |workload: Option<&Workload>| -> Result<Vec<Plan>, Problems> {
-        let plan = |spec: &Spec| {
-            let scenario = Scenario {
-                strategy: Some(spec.to_string()),
-                ..scenario.clone()
-            };
-            Plan::new(&scenario, workload, models.clone())
-        };
-        specs.iter().map(plan).collect()
+    let of_spec = |spec: &Spec| Scenario {
+        strategy: Some(spec.to_string()),
+        ..scenario.clone()
     };
-    let plans = plans_of(workload.as_ref())?;
+    let scenarios: Vec<Scenario> = specs.iter().map(of_spec).collect();
+    let plans: Vec<Plan> = scenarios
+        .iter()
+        .map(|scenario| Plan::new(scenario, workload.as_ref(), models.clone()))
+        .collect::<Result<_, Problems>>()?;
     let replications = match arguments.replications {
         Some(replications) => replications,
         None => evidence::blocks_needed(specs.len() - 1).max(LEAST_REPLICATIONS),
     };
     let seeds = seeds(&scenario, replications)?;
     let threads = parallel::threads(arguments.threads);
-    let outcomes = match &workload {
-        Some(workload) if plans[0].replays_draws(workload) => {
-            let mut by_plan = vec![Vec::new(); plans.len()];
-            for (r, seed) in (0..).zip(&seeds) {
-                let plans = plans_of(Some(&workload.clone().replica(r)))?;
-                let outcomes = replicate(&plans, &[*seed], threads)?;
-                by_plan
-                    .iter_mut()
-                    .zip(outcomes)
-                    .for_each(|(all, of)| all.extend(of));
-            }
-            by_plan
-        }
-        _ => replicate(&plans, &seeds, threads)?,
+    let drawn = workload.as_ref().filter(|w| plans[0].replays_draws(w));
+    let plan_of = |at: usize, r: u32| match drawn {
+        Some(_) => Plan::replica(&scenarios[at], drawn, models.clone(), r),
+        None => Ok(plans[at].clone()),
     };
+    let outcomes = replicate(plans.len(), plan_of, &seeds, threads)?;
     let comparison = Comparison::of(&arms(&plans, &outcomes));
     let told = print::Told {
         comparison: &comparison,
@@ -140,25 +128,25 @@ fn seeds(scenario: &Scenario, replications: u32) -> Result<Vec<u64>, Problems> {
     }
 }
 
-/// The outcomes by plan and seed, the same for any number of threads.
-fn replicate(plans: &[Plan], seeds: &[u64], threads: usize) -> anyhow::Result<Vec<Vec<Outcome>>> {
-    let tasks = vec![1; plans.len() * seeds.len()];
+/// The outcomes of so many strategies by strategy and seed, the same for any number of threads; `plan_of`
+/// gives the plan of a strategy and replication.
+fn replicate(
+    strategies: usize,
+    plan_of: impl Fn(usize, u32) -> Result<Plan, Problems> + Sync,
+    seeds: &[u64],
+    threads: usize,
+) -> anyhow::Result<Vec<Vec<Outcome>>> {
+    let tasks = vec![1; strategies * seeds.len()];
     let mut outcomes = parallel::in_order(threads, &tasks, |at| {
-        let mut plan = plans[at / seeds.len()].clone();
-        plan.setup.seed = seeds[at % seeds.len()];
-        settled(&plan)
+        let r = at % seeds.len();
+        let mut plan = plan_of(at / seeds.len(), r as u32)?;
+        plan.setup.seed = seeds[r];
+        anyhow::Ok(settled(&plan)?)
     })
     .into_iter();
-    let mut of_plan = || {
-        outcomes
-            .by_ref()
-            .take(seeds.len())
-            .collect::<Result<_, _>>()
-    };
-    Ok(plans
-        .iter()
-        .map(|_| of_plan())
-        .collect::<Result<Vec<Vec<Outcome>>, _>>()?)
+    (0..strategies)
+        .map(|_| outcomes.by_ref().take(seeds.len()).collect())
+        .collect()
 }
 
 fn arms(plans: &[Plan], outcomes: &[Vec<Outcome>]) -> Vec<Measured> {

@@ -86,22 +86,14 @@ impl Inputs {
         &self.paths
     }
 
-    /// A cell worked out, with the requests of replication `r`: a workload that keeps its own times has
-    /// another schedule in each.
+    /// Replication `r` of a cell, worked out.
     pub(super) fn plan(&self, scenario: &Scenario, r: u32) -> Result<Plan, Problems> {
         let workload = scenario
             .workload
             .as_ref()
             .and_then(|w| self.workloads.get(w));
         let models = self.models.get(&scenario.model).cloned();
-        let models = models.unwrap_or_default();
-        let plan = Plan::new(scenario, workload, models.clone())?;
-        match workload {
-            Some(workload) if r > 0 && plan.replays_draws(workload) => {
-                Plan::new(scenario, Some(&workload.clone().replica(r)), models)
-            }
-            _ => Ok(plan),
-        }
+        Plan::replica(scenario, workload, models.unwrap_or_default(), r)
     }
 
     /// Digest of all that the result depends on: the program's version, the file, and what it names.
