@@ -19,7 +19,7 @@ pub mod table;
 
 pub use header::{ApiName, Axis, Features, Header, Shape, Statistics};
 pub use refusal::Refusal;
-pub use table::{Api, Bin, Candidate, Container, LatencyTable};
+pub use table::{Api, Bin, Candidate, Column, Container, LatencyTable, Place, Predictions};
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 
 pub use file::{MAGIC, MAX_FILE_BYTES, MAX_HEADER_BYTES};
 
+/// Most cells of a table: more than a file can hold, and each is counted in 32 bits.
+const MAX_CELLS: usize = MAX_FILE_BYTES / size_of::<f64>();
+
 /// Counts whose bin is stored; larger ones are searched for.
 const STORED_COUNTS: usize = 1024;
 
@@ -30,6 +33,30 @@ pub struct Container(u32);
 /// Place of a value on one axis of the table that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bin(u16);
+
+/// Where the predictions for a container and two bins stand, whatever the API; of the table that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(u32);
+
+/// All places for a container and a second input, one for each bin of the first; of the table that gave
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column(u32);
+
+/// The predictions of one API.
+#[derive(Debug, Clone, Copy)]
+pub struct Predictions<'a>(&'a [f64]);
+
+impl Predictions<'_> {
+    /// The predicted latency, ms.
+    ///
+    /// # Panics
+    /// May, if `place` came from another table.
+    #[inline]
+    pub fn at(&self, place: Place) -> f64 {
+        self.0[place.0 as usize]
+    }
+}
 
 /// One choice of [`LatencyTable::argmin`].
 #[derive(Debug, Clone, Copy)]
@@ -58,8 +85,8 @@ impl LatencyTable {
     /// A table from its parts; `cells` as in the file.
     ///
     /// # Errors
-    /// A header that leaves a request without an answer, a wrong number of cells, or a cell that is
-    /// not finite.
+    /// A header that leaves a request without an answer, a wrong number of cells or too many, or a cell
+    /// that is not finite.
     pub fn new(header: Header, mut cells: Vec<f64>) -> Result<Self, Refusal> {
         let expected = header.check()?;
         if cells.len() != expected {
@@ -68,6 +95,12 @@ impl LatencyTable {
                     .value(cells.len())
                     .allowed(expected.to_string()),
             );
+        }
+        if expected > MAX_CELLS {
+            return Err(Refusal::new("cells", "are too many")
+                .value(expected)
+                .allowed(format!("at most {MAX_CELLS}"))
+                .next("train with a smaller border_count"));
         }
         if let Some(place) = cells.iter().position(|cell| !cell.is_finite()) {
             return Err(not_finite(&header, place, cells[place]));
@@ -165,15 +198,44 @@ impl LatencyTable {
         Bin(self.header.axes[1].bin(x) as u16)
     }
 
+    /// Where the predictions for these inputs stand. For inputs that stay the same over many picks it is
+    /// looked up when they change.
+    #[inline]
+    pub fn place(&self, container: Container, first: Bin, second: Bin) -> Place {
+        self.place_in(self.column(container, second), first)
+    }
+
+    /// The column of these inputs, where only the first changes between picks.
+    #[inline]
+    pub fn column(&self, container: Container, second: Bin) -> Column {
+        let rows = container.0 as usize * self.bins[0];
+        Column((rows * self.bins[1] + usize::from(second.0)) as u32)
+    }
+
+    /// Where the predictions for the first input stand in a column.
+    #[inline]
+    pub fn place_in(&self, column: Column, first: Bin) -> Place {
+        Place(column.0 + u32::from(first.0) * self.bins[1] as u32)
+    }
+
+    /// The predictions of an API.
+    ///
+    /// # Panics
+    /// May, if `api` came from another table.
+    #[inline]
+    pub fn predictions(&self, api: Api) -> Predictions<'_> {
+        let layer = self.layer();
+        Predictions(&self.cells[api.0 as usize * layer..][..layer])
+    }
+
     /// The predicted latency, ms.
     ///
     /// # Panics
     /// May, if an argument came from another table.
     #[inline]
     pub fn predict(&self, api: Api, container: Container, first: Bin, second: Bin) -> f64 {
-        let shape = api.0 as usize * self.header.containers.len() + container.0 as usize;
-        let row = shape * self.bins[0] + usize::from(first.0);
-        self.cells[row * self.bins[1] + usize::from(second.0)]
+        self.predictions(api)
+            .at(self.place(container, first, second))
     }
 
     /// The candidate of least predicted latency and that latency, ms; the first of equals.
@@ -182,12 +244,13 @@ impl LatencyTable {
     /// May, if an argument came from another table.
     #[inline]
     pub fn argmin(&self, api: Api, candidates: &[Candidate]) -> Option<(usize, f64)> {
+        let predictions = self.predictions(api);
         let mut best: Option<(usize, f64)> = None;
-        for (place, candidate) in candidates.iter().enumerate() {
+        for (i, candidate) in candidates.iter().enumerate() {
             let first = self.count_bin(candidate.active);
-            let ms = self.predict(api, candidate.container, first, candidate.mean50);
+            let ms = predictions.at(self.place(candidate.container, first, candidate.mean50));
             if best.is_none_or(|(_, least)| ms < least) {
-                best = Some((place, ms));
+                best = Some((i, ms));
             }
         }
         best

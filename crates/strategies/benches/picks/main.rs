@@ -150,15 +150,24 @@ fn main() {
             let count = count.parse().expect("a number of calls");
             counts::counted(&mut scenario, What::parse(what), count);
         }
-        ["--ns"] => table(&specs(""), false),
-        ["--ns", filter] => table(&specs(filter), false),
         ["--depths"] => depths(),
         ["--hot-lock"] => hot_lock(),
-        [filter] => table(&specs(filter), counts::callgrind_is_here()),
-        _ => {
+        [] => {
             table(&specs(""), counts::callgrind_is_here());
             depths();
             hot_lock();
+        }
+        words => {
+            let (options, names): (Vec<&str>, Vec<&str>) =
+                words.iter().partition(|word| word.starts_with('-'));
+            let specs = specs(names.first().unwrap_or(&""));
+            if names.len() > 1 || options.iter().any(|o| *o != "--ns") || specs.is_empty() {
+                eprintln!(
+                    "cargo bench ... -- [--ns] [part of a strategy's name] | --depths | --hot-lock"
+                );
+                std::process::exit(2);
+            }
+            table(&specs, options.is_empty() && counts::callgrind_is_here());
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::measure::{self, ById};
 use crate::registry::{Context, Kind, Parameter, Spec, Wanted};
 use crate::time::Time;
 use crate::values::{BackendId, Request};
-use predictor::{Api, Bin, Container, Features, LatencyTable, Statistics};
+use predictor::{Api, Bin, Container, Features, LatencyTable, Place, Statistics};
 use schema::report::{Report, Source};
 use std::sync::Arc;
 
@@ -43,7 +43,6 @@ pub(super) struct Asked {
     table: Arc<LatencyTable>,
     apis: Vec<Option<Api>>,
     containers: ById<Option<Container>>,
-    predicted: ById<Option<f64>>,
 }
 
 impl Asked {
@@ -57,14 +56,12 @@ impl Asked {
             table: model.expect("a checked spec has its model").table.clone(),
             apis: Vec::new(),
             containers: ById::default(),
-            predicted: ById::default(),
         }
     }
 
     /// Looks up the containers of new and changed backends.
     pub(super) fn on_backends_changed(&mut self, backends: &Backends) {
         self.containers.make_room(backends);
-        self.predicted.make_room(backends);
         for b in backends.members() {
             let container = self.table.container(b.cores, b.memory_mib / 1024.0);
             *self.containers.of(b.id) = Some(container);
@@ -85,52 +82,20 @@ impl Asked {
         *self.apis[index].get_or_insert_with(|| table.api(request.method, request.url))
     }
 
-    /// The bin of a value of the first input.
-    pub(super) fn first_bin(&self, x: f64) -> Bin {
-        self.table.first_bin(x as f32)
+    /// The container of a backend that was a member at some time.
+    pub(super) fn container(&self, id: BackendId) -> Option<Container> {
+        *self.containers.get(id)?
     }
 
-    /// The bin of a value of the second input.
-    pub(super) fn second_bin(&self, x: f64) -> Bin {
-        self.table.second_bin(x as f32)
+    /// The table itself.
+    pub(super) fn table(&self) -> &LatencyTable {
+        &self.table
     }
+}
 
-    /// The bin of a count of requests.
-    pub(super) fn count_bin(&self, count: u64) -> Bin {
-        self.table
-            .count_bin(u32::try_from(count).unwrap_or(u32::MAX))
-    }
-
-    /// Predicted latency of a request on a backend, ms; remembered until the next time.
-    pub(super) fn predict(&mut self, api: Api, id: BackendId, first: Bin, second: Bin) -> f64 {
-        let ms = match self.containers.get(id) {
-            Some(Some(container)) => self.table.predict(api, *container, first, second),
-            _ => f64::INFINITY,
-        };
-        *self.predicted.of(id) = Some(ms);
-        ms
-    }
-
-    /// By how much the mean prediction over the known APIs grows from `first` to `next`, ms; never
-    /// below zero.
-    pub(super) fn growth(&self, id: BackendId, first: Bin, next: Bin, second: Bin) -> f64 {
-        let Some(Some(container)) = self.containers.get(id) else {
-            return 0.0;
-        };
-        let all = self.table.mean_api();
-        let more = self.table.predict(all, *container, next, second);
-        (more - self.table.predict(all, *container, first, second)).max(0.0)
-    }
-
-    /// Nothing is predicted for a backend this time.
-    fn forget(&mut self, id: BackendId) {
-        *self.predicted.of(id) = None;
-    }
-
-    /// What was predicted last for a backend, ms.
-    pub(super) fn predicted_ms(&self, id: BackendId) -> Option<f64> {
-        *self.predicted.get(id)?
-    }
+/// The bin of a count of requests.
+pub(super) fn count_bin(table: &LatencyTable, count: u64) -> Bin {
+    table.count_bin(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The parameter `max-age` of those who look at nothing but reports.
@@ -143,39 +108,48 @@ const BELIEVED_NS: u64 = 10_000_000_000;
 /// No container uses more than this many times its cores, whatever two samples differ by.
 const MOST_OF_CORES: f64 = 2.0;
 
-/// The reports of one source: the two inputs of each backend as of its newest, as bins.
+/// A model asked of what reports of one source tell: the two inputs of each backend as of its newest.
 ///
 /// A report without the inputs, or with figures that cannot be (a feed that changed its unit), is passed
 /// over. A backend without one that is young enough cannot be compared with others: whoever stands
 /// before such a choice picks by its own counts instead, see [`Seen::stand_in`].
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
+    asked: Asked,
     source: Source,
     max_age_ns: u64,
     told: ById<Option<Told>>,
+    /// Until then no available backend's report is too old; of no account once the pool changes.
+    young_until: Option<Time>,
     stand_ins: u64,
+    /// The API of the newest pick, if it was made by predictions.
+    newest: Option<Api>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Told {
     at: Time,
     bins: (Bin, Bin),
+    place: Place,
 }
 
 impl Seen {
-    /// Of reports from `source`.
-    pub(super) fn new(spec: &Spec, context: &Context, source: Source) -> Self {
+    /// The model `wanted`, asked of reports from `source`.
+    pub(super) fn new(spec: &Spec, context: &Context, wanted: &Wanted, source: Source) -> Self {
         let by_default = || BELIEVED_NS.max(measure::max_age_ns(spec, context));
         Self {
+            asked: Asked::new(spec, context, wanted),
             source,
             max_age_ns: spec.duration_ns("max-age").unwrap_or_else(by_default),
             told: ById::default(),
+            young_until: None,
             stand_ins: 0,
+            newest: None,
         }
     }
 
     /// Takes a report, if it is one of its source and to be believed.
-    pub(super) fn take(&mut self, asked: &Asked, id: BackendId, report: &Report, all: &Backends) {
+    pub(super) fn take(&mut self, id: BackendId, report: &Report, all: &Backends) {
         let Some(backend) = all.get(id).filter(|_| report.source == self.source) else {
             return;
         };
@@ -183,34 +157,75 @@ impl Seen {
             Source::Docker => cpu_and_memory(report, backend),
             _ => active_and_mean(report),
         };
-        if let Some((first, second)) = inputs {
+        if let (Some((first, second)), Some(container)) = (inputs, self.asked.container(id)) {
+            let table = self.asked.table();
+            let bins = (
+                table.first_bin(first as f32),
+                table.second_bin(second as f32),
+            );
             *self.told.of(id) = Some(Told {
                 at: Time::from_nanos(report.sampled_at_ns),
-                bins: (asked.first_bin(first), asked.second_bin(second)),
+                bins,
+                place: table.place(container, bins.0, bins.1),
             });
         }
+    }
+
+    /// Takes what new members told before, and looks up the containers of new and changed ones.
+    pub(super) fn on_backends_changed(&mut self, backends: &Backends) {
+        self.asked.on_backends_changed(backends);
+        self.told.make_room(backends);
+        self.young_until = None;
+        for backend in backends.members() {
+            let (id, container) = (backend.id, self.asked.container(backend.id));
+            if let (Some(told), Some(container)) = (self.told.of(id), container) {
+                told.place = self
+                    .asked
+                    .table()
+                    .place(container, told.bins.0, told.bins.1);
+            }
+            if let Some(report) = backend.report(self.source) {
+                self.take(id, report, backends);
+            }
+        }
+    }
+
+    /// Whether one of the eligible has no report that is young enough; O(1) until one grows old.
+    pub(super) fn lacks_any(&mut self, now: Time, backends: &Backends) -> bool {
+        if self.young_until.is_some_and(|until| now <= until) {
+            return false;
+        }
+        let until = self.young_until(backends.eligible());
+        self.young_until = until.filter(|_| backends.nobody_left_out());
+        until.is_none_or(|until| until < now)
     }
 
     /// Whether one of `candidates` has no report that is young enough.
     pub(super) fn lacks<'a>(
         &self,
         now: Time,
-        mut candidates: impl Iterator<Item = &'a Backend>,
+        candidates: impl Iterator<Item = &'a Backend>,
     ) -> bool {
-        let is_young = |told: Told| now.since_ns(told.at) <= self.max_age_ns;
-        !candidates.all(|b| self.told.get(b.id).copied().flatten().is_some_and(is_young))
+        self.young_until(candidates).is_none_or(|until| until < now)
+    }
+
+    /// Until when all have a report that is young enough; `None` if one never told anything.
+    fn young_until<'a>(&self, mut candidates: impl Iterator<Item = &'a Backend>) -> Option<Time> {
+        candidates.try_fold(Time::MAX, |least, backend| {
+            let told = self.told.get(backend.id).copied().flatten()?;
+            Some(least.min(told.at.plus_ns(self.max_age_ns)))
+        })
     }
 
     /// The one with the fewest own requests for its cores, first of equals: what is picked then.
     pub(super) fn stand_in<'a>(
         &mut self,
-        asked: &mut Asked,
         candidates: impl Iterator<Item = &'a Backend>,
     ) -> Option<BackendId> {
         self.stand_ins += 1;
+        self.newest = None;
         let load = |b: &Backend| (f64::from(b.in_flight) + 1.0) / b.cores;
         candidates
-            .inspect(|b| asked.forget(b.id))
             .min_by(|a, b| load(a).total_cmp(&load(b)))
             .map(|b| b.id)
     }
@@ -220,12 +235,21 @@ impl Seen {
         self.stand_ins
     }
 
-    /// The prediction for a request on a backend that is told of, ms.
-    pub(super) fn predict(&self, asked: &mut Asked, api: Api, backend: &Backend) -> f64 {
-        let told = self.told.get(backend.id).copied().flatten();
-        told.map_or(f64::INFINITY, |told| {
-            asked.predict(api, backend.id, told.bins.0, told.bins.1)
-        })
+    /// The predictions for a request, ms, by backend; infinite for one that told nothing.
+    pub(super) fn predictions(&mut self, request: &Request<'_>) -> impl Fn(BackendId) -> f64 {
+        let api = self.asked.api(request);
+        self.newest = Some(api);
+        let (told, predictions) = (&self.told, self.asked.table().predictions(api));
+        move |id| match told.get(id) {
+            Some(Some(told)) => predictions.at(told.place),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// What the newest pick predicted for a backend, ms; `None` if it was made by own counts.
+    pub(super) fn predicted_ms(&self, id: BackendId) -> Option<f64> {
+        let told = (*self.told.get(id)?)?;
+        Some(self.asked.table().predictions(self.newest?).at(told.place))
     }
 }
 

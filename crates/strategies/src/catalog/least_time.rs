@@ -5,7 +5,7 @@
 //! Source: nginx 1.31 `least_time`.
 
 use crate::backends::{Backend, Backends};
-use crate::choose::{Credits, Ties, one_of_least};
+use crate::choose::{Credits, Ties, one_of_least_eligible};
 use crate::measure::{ById, Load};
 use crate::registry::{Entry, Group, HonorsWeights, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
@@ -64,16 +64,16 @@ pub const ENTRY: Entry = Entry {
     )
 };
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct History {
     mean_ms: u64,
+    /// The mean as it is compared.
+    rounded_ms: u64,
     inflight_mean_ms: u64,
     mark_s: u64,
     /// Own dispatches under way: how many, and the sum of their times.
     under_way: u64,
     dispatched_ns: u128,
-    /// Scratch: rounded mean of this pick.
-    score_ms: u64,
 }
 
 /// The first sample replaces 0; each later one counts a twentieth.
@@ -84,30 +84,62 @@ pub(crate) fn mean_with(mean_ms: u64, sample_ms: u64) -> u64 {
     libm::floor(0.5 + 0.05 * sample_ms as f64 + 0.95 * mean_ms as f64) as u64
 }
 
-/// Bounded, then up to the next multiple of 20.
+/// Bounded, then up to the next multiple of 20; grows with what is rounded.
 pub(crate) fn rounded(ms: u64) -> u64 {
     if ms > 5000 { 5000 } else { ms + 20 - ms % 20 }
 }
 
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            mean_ms: 0,
+            rounded_ms: rounded(0),
+            inflight_mean_ms: 0,
+            mark_s: 0,
+            under_way: 0,
+            dispatched_ns: 0,
+        }
+    }
+}
+
 impl History {
-    fn unpicked_s(&self, now: Time) -> u64 {
-        (now.as_nanos() / NS_PER_S).saturating_sub(self.mark_s)
+    fn unpicked_s(&self, now_s: u64) -> u64 {
+        now_s.saturating_sub(self.mark_s)
     }
 
-    fn score(&mut self, now: Time, fail_timeout_s: u64, with_inflight: bool) {
-        let unpicked_s = self.unpicked_s(now);
-        let mut ms = self.mean_ms;
-        if unpicked_s > fail_timeout_s {
-            let halvings = unpicked_s / (fail_timeout_s + 1);
-            ms = if halvings > 63 { 0 } else { ms >> halvings };
+    fn learn(&mut self, sample_ms: u64) {
+        self.mean_ms = mean_with(self.mean_ms, sample_ms);
+        self.rounded_ms = rounded(self.mean_ms);
+    }
+
+    /// The mean, halved for each time that it was long unpicked, as it is compared.
+    #[inline]
+    fn fading_mean_ms(&self, now_s: u64, fail_timeout_s: u64) -> u64 {
+        let unpicked_s = self.unpicked_s(now_s);
+        if unpicked_s <= fail_timeout_s {
+            return self.rounded_ms;
         }
-        if with_inflight && self.under_way > 0 {
+        let halvings = u32::try_from(unpicked_s / (fail_timeout_s + 1));
+        let faded_ms = halvings.ok().and_then(|n| self.mean_ms.checked_shr(n));
+        rounded(faded_ms.unwrap_or(0))
+    }
+
+    /// Takes the age of what is under way for a sample.
+    fn watch(&mut self, now: Time) {
+        if self.under_way > 0 {
             let mean_at_ns = (self.dispatched_ns / u128::from(self.under_way)) as u64;
             let age_ms = now.as_nanos().saturating_sub(mean_at_ns) / NS_PER_MS;
             self.inflight_mean_ms = mean_with(self.inflight_mean_ms, age_ms);
-            ms = ms.max(self.inflight_mean_ms);
         }
-        self.score_ms = rounded(ms);
+    }
+
+    /// Mean age of what is under way, as it is compared; 0 if nothing is.
+    fn age_ms(&self) -> u64 {
+        if self.under_way > 0 {
+            rounded(self.inflight_mean_ms)
+        } else {
+            0
+        }
     }
 }
 
@@ -128,25 +160,26 @@ impl Strategy for LeastTime {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        for backend in backends.eligible() {
-            let history = self.state.of(backend.id);
-            history.score(now, self.fail_timeout_s, self.with_inflight);
+        let (now_s, fail_timeout_s) = (now.as_nanos() / NS_PER_S, self.fail_timeout_s);
+        if self.with_inflight {
+            for backend in backends.eligible() {
+                self.state.of(backend.id).watch(now);
+            }
         }
-        let state = &self.state;
+        let (state, with_inflight) = (&self.state, self.with_inflight);
         let load = |b: &Backend| {
-            let score_ms = state.get(b.id).map_or(0, |h| h.score_ms);
+            let score_ms = state.get(b.id).map_or(0, |h| {
+                let mean_ms = h.fading_mean_ms(now_s, fail_timeout_s);
+                let age_ms = if with_inflight { h.age_ms() } else { 0 };
+                mean_ms.max(age_ms)
+            });
             Load::new(score_ms * (1 + u64::from(b.in_flight)), b.weight)
         };
-        let id = one_of_least(
-            backends.eligible(),
-            Ties::Smooth,
-            &mut self.credits,
-            rng,
-            load,
-        )?;
+        let (ties, credits) = (Ties::Smooth, &mut self.credits);
+        let id = one_of_least_eligible(backends, ties, credits, rng, load)?;
         let history = self.state.of(id);
-        if history.unpicked_s(now) > self.fail_timeout_s {
-            history.mark_s = now.as_nanos() / NS_PER_S;
+        if history.unpicked_s(now_s) > fail_timeout_s {
+            history.mark_s = now_s;
         }
         Some(id)
     }
@@ -177,7 +210,7 @@ impl Strategy for LeastTime {
             } else {
                 outcome.latency_ns
             };
-            history.mean_ms = mean_with(history.mean_ms, sample_ns / NS_PER_MS);
+            history.learn(sample_ns / NS_PER_MS);
         }
     }
 

@@ -154,7 +154,7 @@ impl Strategy for Oracle {
             ranks.push((backend.id, Rank::of_load(cost)));
         }
         self.ranks = ranks;
-        choose::one_of_least_keyed(&self.ranks, rng)
+        choose::one_of_least_keyed(self.ranks.iter().copied(), rng)
     }
 
     fn on_dispatch(

@@ -5,7 +5,7 @@
 //! sample a second. Herds like `plb-paper`, with older data, and does as it does where there are none.
 //! Cost O(n) look-ups. Source: Eng. Proc. 2026, 122(1), 26.
 
-use super::latency_model::{Asked, DOCKER, MAX_AGE, MODEL, Seen};
+use super::latency_model::{DOCKER, MAX_AGE, MODEL, Seen};
 use super::plb_paper::LeastPredicted;
 use crate::registry::{Entry, Group, Read};
 use schema::report::Source;
@@ -21,10 +21,8 @@ pub const ENTRY: Entry = Entry {
         Group::Predictive,
         "the least predicted latency from the engine's CPU and memory figures",
         |spec, context| {
-            Box::new(LeastPredicted {
-                asked: Asked::new(spec, context, &DOCKER),
-                seen: Seen::new(spec, context, Source::Docker),
-            })
+            let seen = Seen::new(spec, context, &DOCKER, Source::Docker);
+            Box::new(LeastPredicted { seen })
         },
     )
 };

@@ -3,7 +3,7 @@
 //! A herd breaker: it halves the harm of old data and costs a little when data are fresh. Use only
 //! with more than two arrivals per poll and no live count. Cost O(1). Source: ours.
 
-use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
+use super::latency_model::{MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Read};
 use crate::strategy::{Rng, Strategy};
@@ -24,17 +24,14 @@ pub const ENTRY: Entry = Entry {
         Group::Predictive,
         "of two distinct at random the one with the lower predicted latency as last polled",
         |spec, context| {
-            Box::new(TwoPredicted {
-                asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::new(spec, context, Source::Poll),
-            })
+            let seen = Seen::new(spec, context, &POLLED, Source::Poll);
+            Box::new(TwoPredicted { seen })
         },
     )
 };
 
 #[derive(Debug, Clone)]
 struct TwoPredicted {
-    asked: Asked,
     seen: Seen,
 }
 
@@ -50,7 +47,6 @@ impl Strategy for TwoPredicted {
         if n < 2 {
             return backends.eligible().next().map(|b| b.id);
         }
-        let api = self.asked.api(request);
         let (first, second) = distinct_pair(rng, n);
         let (first, second) = (
             backends.eligible_at(first as usize),
@@ -58,15 +54,15 @@ impl Strategy for TwoPredicted {
         );
         if self.seen.lacks(now, [first, second].into_iter()) {
             let drawn = [first, second].into_iter();
-            return self.seen.stand_in(&mut self.asked, drawn);
+            return self.seen.stand_in(drawn);
         }
-        let first_ms = self.seen.predict(&mut self.asked, api, first);
-        let second_ms = self.seen.predict(&mut self.asked, api, second);
-        Some(if second_ms < first_ms { second } else { first }.id)
+        let ms = self.seen.predictions(request);
+        let is_second = ms(second.id) < ms(first.id);
+        Some(if is_second { second } else { first }.id)
     }
 
     fn predicted_ms(&self, backend: BackendId) -> Option<f64> {
-        self.asked.predicted_ms(backend)
+        self.seen.predicted_ms(backend)
     }
 
     fn stand_ins(&self) -> u64 {
@@ -74,10 +70,10 @@ impl Strategy for TwoPredicted {
     }
 
     fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
-        self.seen.take(&self.asked, id, report, backends);
+        self.seen.take(id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.asked.on_backends_changed(backends);
+        self.seen.on_backends_changed(backends);
     }
 }

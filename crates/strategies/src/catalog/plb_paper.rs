@@ -6,7 +6,7 @@
 //! more than one or two arrivals per poll. Where a backend has told nothing for `max-age`, the fewest own
 //! requests for its cores stand in. Source: Eng. Proc. 2026, 122(1), 26, which does not say what then.
 
-use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
+use super::latency_model::{MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Read};
 use crate::strategy::{Rng, Strategy};
@@ -25,10 +25,8 @@ pub const ENTRY: Entry = Entry {
         Group::Predictive,
         "the least predicted latency as last polled: herds between polls",
         |spec, context| {
-            Box::new(LeastPredicted {
-                asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::new(spec, context, Source::Poll),
-            })
+            let seen = Seen::new(spec, context, &POLLED, Source::Poll);
+            Box::new(LeastPredicted { seen })
         },
     )
 };
@@ -36,7 +34,6 @@ pub const ENTRY: Entry = Entry {
 /// Least prediction from the newest report of one source; ties to the lowest position.
 #[derive(Debug, Clone)]
 pub(super) struct LeastPredicted {
-    pub(super) asked: Asked,
     pub(super) seen: Seen,
 }
 
@@ -48,13 +45,13 @@ impl Strategy for LeastPredicted {
         backends: &Backends,
         _rng: &mut Rng,
     ) -> Option<BackendId> {
-        if self.seen.lacks(now, backends.eligible()) {
-            return self.seen.stand_in(&mut self.asked, backends.eligible());
+        if self.seen.lacks_any(now, backends) {
+            return self.seen.stand_in(backends.eligible());
         }
-        let api = self.asked.api(request);
+        let ms = self.seen.predictions(request);
         let mut best: Option<(BackendId, f64)> = None;
         for backend in backends.eligible() {
-            let ms = self.seen.predict(&mut self.asked, api, backend);
+            let ms = ms(backend.id);
             if best.is_none_or(|(_, least)| ms < least) {
                 best = Some((backend.id, ms));
             }
@@ -63,7 +60,7 @@ impl Strategy for LeastPredicted {
     }
 
     fn predicted_ms(&self, backend: BackendId) -> Option<f64> {
-        self.asked.predicted_ms(backend)
+        self.seen.predicted_ms(backend)
     }
 
     fn stand_ins(&self) -> u64 {
@@ -71,10 +68,10 @@ impl Strategy for LeastPredicted {
     }
 
     fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
-        self.seen.take(&self.asked, id, report, backends);
+        self.seen.take(id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.asked.on_backends_changed(backends);
+        self.seen.on_backends_changed(backends);
     }
 }

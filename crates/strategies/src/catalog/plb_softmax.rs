@@ -3,7 +3,7 @@
 //! A herd breaker: it halves the harm of old data and costs a little when data are fresh. Use only
 //! with more than two arrivals per poll and no live count. Cost O(n) look-ups. Source: ours.
 
-use super::latency_model::{Asked, MAX_AGE, MODEL, POLLED, Seen};
+use super::latency_model::{MAX_AGE, MODEL, POLLED, Seen};
 use crate::backends::Backends;
 use crate::registry::{Entry, Group, Kind, Parameter, Read};
 use crate::strategy::{Rng, Strategy};
@@ -38,8 +38,7 @@ pub const ENTRY: Entry = Entry {
         "a draw that favors low predicted latency as last polled",
         |spec, context| {
             Box::new(Softmax {
-                asked: Asked::new(spec, context, &POLLED),
-                seen: Seen::new(spec, context, Source::Poll),
+                seen: Seen::new(spec, context, &POLLED, Source::Poll),
                 temperature_ms: spec.duration_ns("temperature").unwrap_or(40_000_000) as f64 / 1e6,
                 weighed: Vec::new(),
             })
@@ -49,7 +48,6 @@ pub const ENTRY: Entry = Entry {
 
 #[derive(Debug, Clone)]
 struct Softmax {
-    asked: Asked,
     seen: Seen,
     temperature_ms: f64,
     weighed: Vec<(BackendId, f64)>,
@@ -63,24 +61,19 @@ impl Strategy for Softmax {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        if self.seen.lacks(now, backends.eligible()) {
+        if self.seen.lacks_any(now, backends) {
             // Of equals another one each time.
             let n = backends.eligible_len();
             let first = below(rng, n as u64) as usize;
             let from_there = (0..n).map(|i| backends.eligible_at((first + i) % n));
-            return self.seen.stand_in(&mut self.asked, from_there);
+            return self.seen.stand_in(from_there);
         }
-        let api = self.asked.api(request);
+        let ms = self.seen.predictions(request);
+        let of_each = backends.eligible().map(|b| (b.id, ms(b.id)));
         self.weighed.clear();
-        for backend in backends.eligible() {
-            let ms = self.seen.predict(&mut self.asked, api, backend);
-            self.weighed.push((backend.id, ms));
-        }
-        let least = self
-            .weighed
-            .iter()
-            .map(|w| w.1)
-            .fold(f64::INFINITY, f64::min);
+        self.weighed.extend(of_each);
+        let each_ms = self.weighed.iter().map(|w| w.1);
+        let least = each_ms.fold(f64::INFINITY, f64::min);
         let mut sum = 0.0;
         for (_, weight) in &mut self.weighed {
             sum += libm::exp(-(*weight - least) / self.temperature_ms);
@@ -98,7 +91,7 @@ impl Strategy for Softmax {
     }
 
     fn predicted_ms(&self, backend: BackendId) -> Option<f64> {
-        self.asked.predicted_ms(backend)
+        self.seen.predicted_ms(backend)
     }
 
     fn stand_ins(&self) -> u64 {
@@ -106,11 +99,11 @@ impl Strategy for Softmax {
     }
 
     fn on_stats(&mut self, _now: Time, id: BackendId, report: &Report, backends: &Backends) {
-        self.seen.take(&self.asked, id, report, backends);
+        self.seen.take(id, report, backends);
     }
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
-        self.asked.on_backends_changed(backends);
+        self.seen.on_backends_changed(backends);
         self.weighed.reserve(backends.ids_len());
     }
 }

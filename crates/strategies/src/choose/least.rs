@@ -5,6 +5,7 @@ use crate::backends::{Backend, Backends};
 use crate::strategy::Rng;
 use crate::values::BackendId;
 use schema::rng::below;
+use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 
 /// The least key among some, who has it first, and how many have it.
@@ -128,18 +129,26 @@ pub(crate) fn one_of_least_eligible<K: Ord + Copy>(
     }
 }
 
-/// One of those with the least key, where keys were made beforehand; ties random.
+/// One of those with the least key, where keys were made beforehand; ties random. O(n).
 pub(crate) fn one_of_least_keyed<K: Ord + Copy>(
-    keyed: &[(BackendId, K)],
+    keyed: impl Iterator<Item = (BackendId, K)> + Clone,
     rng: &mut Rng,
 ) -> Option<BackendId> {
-    let least = keyed.iter().map(|(_, key)| *key).min()?;
-    let mut tied = keyed.iter().filter(|(_, key)| *key == least);
-    let i = match tied.clone().count() as u64 {
-        1 => 0,
-        count => below(rng, count),
-    };
-    tied.nth(i as usize).map(|(id, _)| *id)
+    let mut all = keyed.clone();
+    let (mut first, mut least) = all.next()?;
+    let mut count = 1;
+    for (id, key) in all {
+        match key.cmp(&least) {
+            Ordering::Less => (first, least, count) = (id, key, 1),
+            Ordering::Equal => count += 1,
+            Ordering::Greater => {}
+        }
+    }
+    if count == 1 {
+        return Some(first);
+    }
+    let mut tied = keyed.filter(|(_, key)| *key == least);
+    tied.nth(below(rng, count) as usize).map(|(id, _)| id)
 }
 
 /// How equals are told apart.

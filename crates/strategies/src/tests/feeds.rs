@@ -150,3 +150,20 @@ fn of_two_drawn_the_counts_decide_only_if_one_of_them_is_not_told_of() {
     let counts = ['A', 'B', 'C'].map(|name| picked.matches(name).count());
     assert_eq!((counts, d.stand_ins()), ([4, 3, 2], 9), "{picked}");
 }
+
+/// The made-up model says 22 ms for a request of a kind it does not know, times requests per core where that
+/// is above one: with 4, 0 and 2 at 4, 3 and 2 cores 22 * 5/4, 22 and 22 * 3/2.
+#[test]
+fn what_was_told_before_a_switch_is_known_after_it_and_its_prediction_recorded() {
+    for name in ["plb-paper", "plb-softmax", "plb-p2c", "plb-live"] {
+        let mut d = dispatcher(&spec("round-robin"), &POOL, 1);
+        for (id, active) in [(0, 4.0), (1, 0.0), (2, 2.0)] {
+            tell(&mut d, Time::ZERO, id, report(Source::Poll, active));
+        }
+        d.set_strategy(Time::ZERO, &spec(name)).expect("a pool");
+        let _ = picks(&mut d, Time::ZERO, 1);
+        assert_eq!(d.stand_ins(), 0, "{name}");
+        let predicted: Vec<_> = d.candidates().map(|c| c.predicted_ms).collect();
+        assert_eq!(predicted, [Some(27.5), Some(22.0), Some(33.0)], "{name}");
+    }
+}

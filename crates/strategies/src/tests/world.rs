@@ -12,7 +12,7 @@ use crate::{Status, Time};
 use rand_chacha::ChaCha8Rng;
 use schema::event::{Event, Member, PoolChange, SCHEMA};
 use schema::rng::{Purpose, below, stream, unit};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct State {
@@ -31,7 +31,9 @@ pub(super) struct World {
     pub(super) cost_scale: f64,
     rng: ChaCha8Rng,
     now: Time,
-    open: BTreeMap<u64, BackendId>,
+    open: Vec<(u64, BackendId)>,
+    /// Ids of all dispatches so far.
+    given: BTreeSet<u64>,
     states: Vec<State>,
     polls: Vec<PollMark>,
     keeps_log: bool,
@@ -76,7 +78,8 @@ impl World {
             cost_scale: 1.0,
             rng: stream(seed, Purpose::Arrivals, 1, 0),
             now: Time::ZERO,
-            open: BTreeMap::new(),
+            open: Vec::new(),
+            given: BTreeSet::new(),
             polls: Vec::new(),
             keeps_log: weights.len() <= 10,
             load: None,
@@ -174,7 +177,8 @@ impl World {
             self.dispatcher.spec()
         );
         self.check_load(made, &eligible);
-        assert!(self.open.insert(made.id, made.backend).is_none());
+        assert!(self.given.insert(made.id), "{}", made.id);
+        self.open.push((made.id, made.backend));
         self.states[made.backend.index()].sent += 1;
     }
 
@@ -206,13 +210,7 @@ impl World {
             return;
         }
         let nth = below(&mut self.rng, self.open.len() as u64) as usize;
-        let (dispatch, backend) = self
-            .open
-            .iter()
-            .nth(nth)
-            .map(|(d, b)| (*d, *b))
-            .expect("one");
-        self.open.remove(&dispatch);
+        let (dispatch, backend) = self.open.swap_remove(nth);
         let status = match below(&mut self.rng, 10) {
             0 => Status::Error,
             1 => Status::Timeout,
@@ -397,7 +395,7 @@ impl World {
         }
         for (i, state) in self.states.iter().enumerate() {
             let id = BackendId(i as u32);
-            let open = self.open.values().filter(|b| **b == id).count();
+            let open = self.open.iter().filter(|(_, b)| *b == id).count();
             let backend = self
                 .dispatcher
                 .backends()
