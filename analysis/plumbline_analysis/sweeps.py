@@ -124,7 +124,9 @@ def read_sweep(path: Path | str) -> Sweep:
         raise Problem(str(path), f"larger than {MAX_BYTES} bytes")
     try:
         # A case may be called "no" or "none": only an empty field is missing.
-        runs = pd.read_csv(path, keep_default_na=False, na_values={"mean_ms": [""]})
+        runs = pd.read_csv(
+            path, keep_default_na=False, na_values={"mean_ms": [""]}, low_memory=False
+        )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise Problem(str(path), f"not a CSV file ({error})") from error
     missing = [column for column in NEEDED if column not in runs]
