@@ -233,10 +233,7 @@ impl WlMc {
         let unlisted = std::iter::repeat_n(UNKNOWN_LEFT * typical_ms, backlog.unlisted());
         let running = jobs.iter().filter(|j| jobs.runs(j)).map(left);
         let waiting = jobs.iter().filter(|j| !jobs.runs(j)).map(left);
-        let all = running
-            .chain(backlog.foreign())
-            .chain(unlisted)
-            .chain(waiting);
+        let all = running.chain(unlisted).chain(waiting);
 
         let (cores, speed) = (backend.cores, jobs.speed);
         let cost = price.cost(size_ms, all.clone());
@@ -366,7 +363,8 @@ impl Strategy for WlMc {
         state.backlog.forget(&job);
         let speed = state.backlog.jobs.speed;
         self.at(now, backend);
-        if outcome.status != Status::Ok {
+        // A job that is done although others seemed to be before it tells nothing of its need.
+        if outcome.status != Status::Ok || attained.nominal_ms <= 0.0 {
             return;
         }
         let at_speed_ms = attained.nominal_ms * speed;
@@ -417,7 +415,9 @@ impl Strategy for WlMc {
             state.speed.report(speed);
         }
         if work {
-            let way = state.backlog.tell(now, report, rate).unwrap_or_default();
+            let discipline = state.price.discipline();
+            let way = state.backlog.tell(now, report, rate, discipline);
+            let way = way.unwrap_or_default();
             state.speed.measure(rule, now, decay_ns, way);
         }
         self.at(now, backend);
