@@ -134,7 +134,9 @@ impl Speed {
         self.measured_at = Some(now);
     }
 
-    fn is_measured(&self, now: Time, decay_ns: f64) -> bool {
+    /// Whether it is measured in core-ms that its worker told, and so is absolute. What is told from how
+    /// long jobs take holds only against other backends: nobody knows what the jobs need.
+    pub(crate) fn is_measured(&self, now: Time, decay_ns: f64) -> bool {
         self.measured_at
             .is_some_and(|at| (now.since_ns(at) as f64) < decay_ns)
     }
