@@ -114,23 +114,43 @@ impl Jobs {
     ) -> f64 {
         let mut dt_ms = ms(now.since_ns(self.at));
         self.at = now;
-        loop {
+        if self.foreign > 0 {
+            dt_ms = self.pass_ends(dt_ms, cores, unlisted, discipline);
+        }
+        let rate = self.rate(cores, unlisted, discipline);
+        if self.jobs.len() as f64 + unlisted > 0.0 {
+            self.pass(dt_ms, rate);
+        }
+        rate
+    }
+
+    fn pass(&mut self, dt_ms: f64, rate: f64) {
+        self.clocks.nominal_ms += dt_ms * rate;
+        self.clocks.effective_ms += dt_ms * rate * self.speed;
+    }
+
+    /// Lets time pass up to the last end of another balancer's job within it; what is left of it.
+    #[inline(never)]
+    fn pass_ends(
+        &mut self,
+        mut dt_ms: f64,
+        cores: f64,
+        unlisted: f64,
+        discipline: Discipline,
+    ) -> f64 {
+        while let Some((at, left_ms)) = self.first_foreign_end() {
             let rate = self.rate(cores, unlisted, discipline);
-            let ends = self.first_foreign_end();
-            let last = ends.filter(|(_, left_ms)| *left_ms <= dt_ms * rate * self.speed);
-            let passes_ms = last.map_or(dt_ms, |(_, left_ms)| {
-                (left_ms / (rate * self.speed)).max(0.0)
-            });
-            if self.jobs.len() as f64 + unlisted > 0.0 {
-                self.clocks.nominal_ms += passes_ms * rate;
-                self.clocks.effective_ms += passes_ms * rate * self.speed;
+            if left_ms > dt_ms * rate * self.speed {
+                break;
             }
-            let Some((at, _)) = last else { return rate };
+            let passes_ms = (left_ms / (rate * self.speed)).max(0.0);
+            self.pass(passes_ms, rate);
             dt_ms = (dt_ms - passes_ms).max(0.0);
             self.jobs.remove(at);
             self.foreign -= 1;
             self.start(discipline);
         }
+        dt_ms
     }
 
     /// How fast a job runs, in cores at nominal speed.
