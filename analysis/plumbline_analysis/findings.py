@@ -31,6 +31,8 @@ OWN_PERIODS = "100ms:1s"
 """Each as it is renewed: workers are polled, an engine has new figures each second."""
 MATRIX = "matrix.csv"
 """The scenario matrix, beside the results of the other sweeps."""
+CLOSE = "matrix-close.csv"
+"""Its cells in which few seeds cannot tell the bounds below, with more of them."""
 
 WORSE_PERCENT = 0.5
 """Never slower than live counts by more."""
@@ -135,6 +137,9 @@ def _matrix(folder: Path) -> list[Judgement]:
     if not path.is_file():
         return []
     cells = matrix_places(read_sweep(path))
+    if (folder / CLOSE).is_file():
+        settled = {c.name: c for c in matrix_places(read_sweep(folder / CLOSE))}
+        cells = [settled.get(c.name, c) for c in cells]
     return [_never_worse(cells, "the matrix"), _always_better(cells, "the matrix")]
 
 

@@ -64,6 +64,16 @@ def test_the_matrix_is_judged_when_it_has_been_run(folder):
     assert any("S 0.6 ps 4 balancers K 13" in got for got in found.values()), found
     wins = [got for what, got in found.items() if "by 1 %, the matrix" in what]
     assert "W 0.6 fcfs sizes 4 balancers K 13" in wins[0], found
+    # More seeds of the same cells settle them.
+    cells = [
+        ((*labels, 4, 13), means)
+        for labels, means in (
+            predicted("S", 0.6, "ps", "steady", 0.5),
+            predicted("W", 0.6, "fcfs", "sizes", 0.5),
+        )
+    ]
+    (path / "matrix-close.csv").write_text(rows(columns, cells))
+    assert missed(path) == []
 
 
 def test_a_queue_is_told_to_the_strategies(folder):

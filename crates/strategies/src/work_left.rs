@@ -1,8 +1,8 @@
 //! What the requests at a backend still need, and what one more would cost.
 //!
-//! The pieces that `wl-mc` and the oracles combine: the jobs a balancer placed and how much of each
-//! is done ([`jobs`]), what a request of a class needs ([`demand`]), how fast a backend runs
-//! ([`speed`]), what a worker tells about its jobs ([`told`]), and the price of a placement
+//! The pieces that `wl-mc` and the oracles combine: the jobs a balancer placed or was told of and how much of
+//! each is done ([`jobs`]), what a request of a class needs ([`demand`]), how fast a backend runs
+//! ([`speed`]), what of a worker's words still holds ([`told`]), and the price of a placement
 //! ([`cost`]), which the offline regret uses as well.
 
 pub(crate) mod backlog;

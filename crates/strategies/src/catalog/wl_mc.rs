@@ -22,7 +22,7 @@ use crate::work_left::speed::{Rule, Sample, Speed};
 use schema::event::Status;
 use schema::report::Report;
 
-/// Part of the mean need that is left, on average, of a job about which nothing is known.
+/// Part of the mean need that is left, on average, of a job in a queue about which nothing is known.
 const UNKNOWN_LEFT: f64 = 0.7;
 /// A job whose work left was told is never counted below this part of its class's mean.
 const TOLD_FLOOR: f64 = 0.01;
@@ -143,7 +143,6 @@ struct WlMc {
     load: Load,
     /// At all backends.
     company: Company,
-    all_cores: f64,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
 }
@@ -174,7 +173,6 @@ impl WlMc {
             demand: Demand::new(spec.decimal("demand-gain").unwrap_or(0.02)),
             load: Load::default(),
             company: Company::default(),
-            all_cores: 1.0,
             state: ById::default(),
             ranks: Vec::new(),
         }
@@ -198,16 +196,23 @@ impl WlMc {
 
     /// How many requests would wait at this load if all cores served one line, by the rule of
     /// Sakasegawa (1977), rho^sqrt(2(c+1)) / (1 - rho); 0 while nothing is known, where only a part of the
-    /// load is (several balancers), and without queues, whose price alone asks for it.
-    fn pressure(&self) -> f64 {
+    /// load is (several balancers), and without queues, whose price alone asks for it. A core that runs
+    /// at half its speed is half a core.
+    fn pressure(&mut self, backends: &Backends) -> f64 {
         if !self.in_order || self.company.is_there() {
             return 0.0;
         }
         if self.load.arrivals < LOAD_FROM || self.load.gap_ms <= 0.0 {
             return 0.0;
         }
-        let rho = (self.load.need_ms / self.load.gap_ms / self.all_cores).min(LARGEST_LOAD);
-        libm::pow(rho, libm::sqrt(2.0 * (self.all_cores + 1.0))) / (1.0 - rho)
+        let (mut cores, mut capacity) = (0.0, 0.0);
+        for backend in backends.eligible() {
+            let state = self.state.of(backend.id).as_deref();
+            cores += backend.cores;
+            capacity += backend.cores * state.map_or(1.0, |s| s.backlog.jobs.speed);
+        }
+        let rho = (self.load.need_ms / self.load.gap_ms / capacity).min(LARGEST_LOAD);
+        libm::pow(rho, libm::sqrt(2.0 * (cores + 1.0))) / (1.0 - rho)
     }
 
     fn cost(&mut self, backend: &Backend, size_ms: f64, pick: Pick) -> f64 {
@@ -230,13 +235,15 @@ impl WlMc {
                 None => (mean_ms - jobs.attained(job).effective_ms).max(spread * mean_ms),
             }
         };
-        let unlisted = std::iter::repeat_n(UNKNOWN_LEFT * typical_ms, backlog.unlisted());
+        let unlisted_ms = match price {
+            _ if backlog.unlisted() == 0 => 0.0,
+            Price::Sharing(_) => demand.left_of_one_found(),
+            Price::Queue(_) => UNKNOWN_LEFT * typical_ms,
+        };
+        let unlisted = std::iter::repeat_n(unlisted_ms, backlog.unlisted());
         let running = jobs.iter().filter(|j| jobs.runs(j)).map(left);
         let waiting = jobs.iter().filter(|j| !jobs.runs(j)).map(left);
-        let all = running
-            .chain(backlog.foreign())
-            .chain(unlisted)
-            .chain(waiting);
+        let all = running.chain(unlisted).chain(waiting);
 
         let (cores, speed) = (backend.cores, jobs.speed);
         let cost = price.cost(size_ms, all.clone());
@@ -261,7 +268,7 @@ impl WlMc {
         if rule == Rule::Off {
             return;
         }
-        let mut fastest: f64 = 0.0;
+        let (mut fastest, mut absolute): (f64, _) = (0.0, false);
         for backend in backends.eligible() {
             let demand = &self.demand;
             let Some(state) = self.state.of(backend.id).as_deref_mut() else {
@@ -280,7 +287,11 @@ impl WlMc {
             });
             let estimate = state.speed.estimate(rule, now, decay_ns, running);
             state.backlog.jobs.speed = estimate;
+            absolute |= state.speed.is_measured(now, decay_ns);
             fastest = fastest.max(estimate);
+        }
+        if absolute {
+            return;
         }
         for backend in backends.eligible() {
             if let Some(state) = self.state.of(backend.id).as_deref_mut() {
@@ -301,14 +312,14 @@ impl Strategy for WlMc {
         for backend in backends.eligible() {
             self.at(now, backend);
         }
-        let known = self.demand.typical().map(|typical_ms| Pick {
-            typical_ms,
-            spread: self.demand.spread(),
-            pressure: self.pressure(),
-        });
-        if known.is_some() {
+        let known = self.demand.typical().map(|typical_ms| {
             self.estimate_speeds(now, backends);
-        }
+            Pick {
+                typical_ms,
+                spread: self.demand.spread(),
+                pressure: self.pressure(backends),
+            }
+        });
         let mut ranks = std::mem::take(&mut self.ranks);
         ranks.clear();
         for backend in backends.eligible() {
@@ -366,7 +377,8 @@ impl Strategy for WlMc {
         state.backlog.forget(&job);
         let speed = state.backlog.jobs.speed;
         self.at(now, backend);
-        if outcome.status != Status::Ok {
+        // A job that is done although others seemed to be before it tells nothing of its need.
+        if outcome.status != Status::Ok || attained.nominal_ms <= 0.0 {
             return;
         }
         let at_speed_ms = attained.nominal_ms * speed;
@@ -417,7 +429,9 @@ impl Strategy for WlMc {
             state.speed.report(speed);
         }
         if work {
-            let way = state.backlog.tell(now, report, rate).unwrap_or_default();
+            let discipline = state.price.discipline();
+            let way = state.backlog.tell(now, report, rate, discipline);
+            let way = way.unwrap_or_default();
             state.speed.measure(rule, now, decay_ns, way);
         }
         self.at(now, backend);
@@ -425,7 +439,6 @@ impl Strategy for WlMc {
 
     fn on_backends_changed(&mut self, _now: Time, backends: &Backends) {
         self.state.make_room(backends);
-        self.all_cores = backends.members().map(|b| b.cores).sum();
         for backend in backends.members() {
             if let Some(state) = self.state.of(backend.id)
                 && state.price.cores() != backend.cores

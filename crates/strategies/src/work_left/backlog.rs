@@ -1,7 +1,7 @@
 //! What is known of the requests at one backend, with clocks that move with time.
 
 use super::jobs::{Clocks, Discipline, Job, Jobs, Progress};
-use super::told::{self, Told};
+use super::told::{self, Finished};
 use crate::backends::Backend;
 use crate::measure::ms;
 use crate::time::Time;
@@ -29,20 +29,16 @@ pub(crate) struct Reading {
 /// The requests at one backend.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Backlog {
-    /// Own ones.
+    /// Own ones, and those of others whose work left was told.
     pub(crate) jobs: Jobs,
     /// Those of which only the number is known: of others, or from before this strategy came.
     unlisted: u32,
-    /// Those of others whose work left was told.
-    listed: u32,
-    told: Told,
+    finished: Finished,
     told_at: Option<Time>,
-    /// How many jobs run at once.
-    servers: Option<usize>,
 }
 
 impl Backlog {
-    /// Moves the clocks to `now` and counts afresh; how fast a job ran meanwhile, in cores.
+    /// Moves the clocks to `now` and counts afresh; how fast a job runs, in cores.
     pub(crate) fn advance(
         &mut self,
         now: Time,
@@ -50,30 +46,32 @@ impl Backlog {
         discipline: Discipline,
         reading: Reading,
     ) -> f64 {
-        let others = f64::from(self.unlisted + self.listed);
-        let rate = self.jobs.advance(now, backend.cores, others, discipline);
-        self.servers = match discipline {
-            Discipline::Sharing => None,
-            Discipline::Queue(servers) => Some(servers),
-        };
+        let unlisted = f64::from(self.unlisted);
+        let rate = self.jobs.advance(now, backend.cores, unlisted, discipline);
         let max_age_ns = reading.max_age_ns;
         if self.told_at.is_some_and(|t| now.since_ns(t) > max_age_ns) {
             self.told_at = None;
+            self.jobs.forget_foreign(discipline);
         }
         // Own ones of before this strategy was switched to are nobody's jobs here.
-        self.unlisted = (backend.in_flight as usize).saturating_sub(self.jobs.len()) as u32;
-        self.listed = 0;
+        self.unlisted = (backend.in_flight as usize).saturating_sub(self.jobs.own()) as u32;
         match reading.reports {
             Reports::Off => {}
-            Reports::Work if self.told_at.is_some() => self.listed = self.foreign().count() as u32,
+            Reports::Work if self.told_at.is_some() => {}
             Reports::Counts | Reports::Work => self.unlisted += counted(backend, now, max_age_ns),
         }
         rate
     }
 
-    /// Takes what the worker tells, true at `sampled_at`; a job ran at `rate` cores since. Returns
-    /// how far own jobs came since it told before.
-    pub(crate) fn tell(&mut self, now: Time, report: &Report, rate: f64) -> Option<Progress> {
+    /// Takes what the worker tells; a job ran at `rate` cores since it was true. Returns how far the
+    /// jobs came since it told before.
+    pub(crate) fn tell(
+        &mut self,
+        now: Time,
+        report: &Report,
+        rate: f64,
+        discipline: Discipline,
+    ) -> Option<Progress> {
         let sampled_at = Time::from_nanos(report.sampled_at_ns);
         let work_left = report.work_left.as_ref()?;
         if self.told_at.is_some_and(|t| t > sampled_at) {
@@ -84,24 +82,14 @@ impl Backlog {
             nominal_ms: since_ms,
             effective_ms: since_ms * self.jobs.speed,
         };
-        let at_ms = self.jobs.clocks().effective_ms - ago.effective_ms;
-        self.told.take(work_left, at_ms);
         self.told_at = Some(sampled_at);
-        Some(self.jobs.tell(ago, |request| self.told.left_ms(request)))
+        let held = self.finished.without(work_left);
+        Some(self.jobs.tell(ago, held, discipline))
     }
 
     /// An own job ended.
     pub(crate) fn forget(&mut self, job: &Job) {
-        self.told.finish(job.request);
-    }
-
-    /// Work left of the others' jobs that were told, core-ms.
-    pub(crate) fn foreign(&self) -> impl Iterator<Item = f64> + Clone {
-        let told = self.told_at.map(|_| &self.told).into_iter();
-        let running = self.servers.unwrap_or(usize::MAX);
-        told.flat_map(move |t| t.unfinished(running, self.jobs.clocks().effective_ms))
-            .filter(|(request, _)| self.jobs.iter().all(|j| j.request != *request))
-            .map(|(_, left_ms)| left_ms)
+        self.finished.note(job.request);
     }
 
     /// Those of which only the number is known.
@@ -111,7 +99,7 @@ impl Backlog {
 
     /// All requests at the backend, as far as known.
     pub(crate) fn present(&self) -> f64 {
-        self.jobs.len() as f64 + f64::from(self.unlisted + self.listed)
+        self.jobs.len() as f64 + f64::from(self.unlisted)
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Demand {
     classes: Vec<Class>,
     known: u32,
     sum_of_means: f64,
+    sum_of_squares: f64,
     weighted_error: f64,
     weight: f64,
 }
@@ -47,6 +48,7 @@ impl Demand {
             classes: Vec::new(),
             known: 0,
             sum_of_means: 0.0,
+            sum_of_squares: 0.0,
             weighted_error: 0.0,
             weight: 0.0,
         }
@@ -66,6 +68,16 @@ impl Demand {
     /// Mean over the known classes, core-ms.
     pub(crate) fn typical(&self) -> Option<f64> {
         (self.known > 0).then(|| self.sum_of_means / f64::from(self.known))
+    }
+
+    /// What is left, on average, of a request found in service about which nothing else is known,
+    /// core-ms: E\[X²\]/2E\[X\], for who needs much is found more often. 0 before anything is known.
+    pub(crate) fn left_of_one_found(&self) -> f64 {
+        if self.known == 0 {
+            return 0.0;
+        }
+        let spread = self.spread();
+        libm::exp(spread * spread) * self.sum_of_squares / (2.0 * self.sum_of_means)
     }
 
     /// Log-standard deviation of the needs within a class.
@@ -106,6 +118,7 @@ impl Demand {
         let gain = (1.0 / class.count as f64).max(self.gain);
         class.mean_ms += gain * (need_ms - mean_before);
         self.sum_of_means += class.mean_ms - mean_before;
+        self.sum_of_squares += class.mean_ms * class.mean_ms - mean_before * mean_before;
         let more = class.spread_weight() - weight_before;
         self.weight += more;
         self.weighted_error += more * class.squared_error;
@@ -135,6 +148,20 @@ mod tests {
         learn(&mut demand, 0, 40.0);
         assert!((demand.typical().unwrap() - 30.0).abs() < 1e-12);
         assert_eq!(demand.of(1), None);
+    }
+
+    #[test]
+    fn one_found_in_service_is_rather_a_large_one() {
+        let mut demand = Demand::new(0.02);
+        assert_eq!(demand.left_of_one_found(), 0.0);
+        for _ in 0..100 {
+            for (class, need) in [(0, 10.0), (1, 90.0)] {
+                demand.learn_spread(class, need);
+                demand.learn_mean(class, need);
+            }
+        }
+        // (100 + 8100) / 2 over twice the mean of 50, and the least spread.
+        assert!((demand.left_of_one_found() - 41.0).abs() < 0.02);
     }
 
     #[test]

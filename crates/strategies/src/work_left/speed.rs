@@ -11,8 +11,8 @@ const KNOWN_FROM: u64 = 10;
 /// Bounds of an estimate.
 const LEAST: f64 = 0.05;
 const MOST: f64 = 2.0;
-/// Above this an estimate counts as full speed.
-const DEAD_BAND: f64 = 0.8;
+/// Above this logarithm, of 0.8, an estimate counts as full speed.
+const DEAD_BAND: f64 = -0.22314355131420976;
 /// Largest gain of the mean of log speeds, and how many log-standard deviations above its mean a
 /// job may lie before it is overdue. With quicker alarms large jobs are taken for slow backends,
 /// which costs more while speeds are steady than it saves when they drift.
@@ -134,7 +134,9 @@ impl Speed {
         self.measured_at = Some(now);
     }
 
-    fn is_measured(&self, now: Time, decay_ns: f64) -> bool {
+    /// Whether it is measured in core-ms that its worker told, and so is absolute. What is told from how
+    /// long jobs take holds only against other backends: nobody knows what the jobs need.
+    pub(crate) fn is_measured(&self, now: Time, decay_ns: f64) -> bool {
         self.measured_at
             .is_some_and(|at| (now.since_ns(at) as f64) < decay_ns)
     }
@@ -172,10 +174,7 @@ impl Speed {
             Rule::Reported => self.reported,
             Rule::Ewma | Rule::Filter if self.company.is_there() => 1.0,
             Rule::Ewma => {
-                let mut speed = libm::exp(self.projected_log(now, decay_ns)).clamp(LEAST, MOST);
-                if speed > DEAD_BAND {
-                    speed = 1.0;
-                }
+                let speed = self.smoothed(now, decay_ns);
                 // A job that runs for longer than even a large one needs shows a slow-down before it ends.
                 let mut overdue: f64 = 1.0;
                 for job in running {
@@ -203,6 +202,19 @@ impl Speed {
                 1.0 / slowness
             }
         }
+    }
+
+    /// The mean of log speeds as a speed.
+    fn smoothed(&self, now: Time, decay_ns: f64) -> f64 {
+        // It fades towards 0: what is in the band now stays there, at no cost.
+        if self.log > DEAD_BAND {
+            return 1.0;
+        }
+        let log = self.projected_log(now, decay_ns);
+        if log > DEAD_BAND {
+            return 1.0;
+        }
+        libm::exp(log).max(LEAST)
     }
 
     fn faded(&self, now: Time, decay_ns: f64) -> f64 {
