@@ -9,6 +9,7 @@ use schema::event::{Event, PoolChange, SCHEMA};
 use schema::load_report::LoadReport;
 use schema::protection::Step;
 use schema::report::{Report, Source};
+use schema::work_left::WorkLeft;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -555,6 +556,8 @@ pub(crate) struct Told {
     pub(crate) queue_wait_ns: Option<u64>,
     /// Its load report.
     pub(crate) load: Option<LoadReport>,
+    /// Work left of what it still holds; told with a load report or not at all.
+    pub(crate) work_left: Option<Vec<WorkLeft>>,
 }
 
 /// An open dispatch. Dropped without an answer it delivers `cancelled`, so in_flight cannot leak.
@@ -587,13 +590,17 @@ impl Ticket {
     }
 
     /// Delivers the outcome.
-    pub(crate) fn finish(mut self, answer: &Answer, told: &Told) {
+    pub(crate) fn finish(mut self, answer: &Answer, told: Told) {
         self.open = false;
         let mut state = self.core.lock();
         state.respond(&self.dispatch, answer, told.queue_wait_ns);
         // True at this moment: right after in_flight was lowered.
         if let Some(load) = &told.load {
-            state.report(self.dispatch.backend, None, load.to_report(0));
+            let report = Report {
+                work_left: told.work_left,
+                ..load.to_report(0)
+            };
+            state.report(self.dispatch.backend, None, report);
         }
     }
 
@@ -613,7 +620,7 @@ impl Ticket {
 
     /// Delivers an outcome without any answer.
     pub(crate) fn fail(self, status: Status) {
-        self.finish(&Answer::new(status), &Told::default());
+        self.finish(&Answer::new(status), Told::default());
     }
 }
 

@@ -26,4 +26,5 @@ pub mod schedule;
 pub mod stats;
 pub mod sweep;
 pub mod weights;
+pub mod work_left;
 pub mod workload;

@@ -62,7 +62,7 @@ pub struct Report {
     pub speed: Option<f64>,
     /// Work left per held job, if the worker tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_left: Option<Vec<crate::stats::WorkLeft>>,
+    pub work_left: Option<Vec<crate::work_left::WorkLeft>>,
     /// The dispatcher's own sends to this backend so far, taken at `sampled_at_ns`.
     #[serde(default)]
     pub sent_before: u64,

@@ -1,6 +1,7 @@
 //! The JSON a worker serves at `/stats`.
 
 use crate::report::{Report, Source};
+use crate::work_left::WorkLeft;
 use serde::{Deserialize, Serialize};
 
 /// Bytes per GB in every flag, label and limit: 2^30, as Docker's `g`.
@@ -38,15 +39,6 @@ impl std::fmt::Display for Discipline {
             Self::Fcfs => "fcfs",
         })
     }
-}
-
-/// Work left of one held job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkLeft {
-    /// The request's `x-request-id`.
-    pub request_id: String,
-    /// Core-milliseconds left at nominal speed.
-    pub core_ms: f64,
 }
 
 /// What `/stats` answers. A mean of nothing is null, never 0.

@@ -9,7 +9,8 @@ use crate::ledger::{Ledger, Rates, Sample};
 use crate::metrics::Metrics;
 use crate::request_log::RequestLog;
 use schema::load_report::LoadReport;
-use schema::stats::{Stats, WorkLeft};
+use schema::stats::Stats;
+use schema::work_left::WorkLeft;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

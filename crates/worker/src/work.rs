@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use schema::headers::{self, WorkerTiming};
 use schema::problem::printable;
-use std::fmt::Write;
+use schema::work_left;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +22,6 @@ const TASK_SIZE_MI: std::ops::RangeInclusive<f64> = 1.0..=100_000.0;
 const TOUCH_INLINE_BYTES: usize = 1 << 20;
 /// A body may take this long, and a second more for each KiB received.
 const BODY_GRACE: Duration = Duration::from_secs(5);
-/// Longest work-left header, bytes; a longer list is only in `/stats`.
-const MAX_WORK_LEFT_BYTES: usize = 16 << 10;
 /// One byte per page makes the page resident.
 const PAGE_BYTES: usize = 4096;
 
@@ -198,22 +196,11 @@ fn with_common_headers(app: &App, mut answer: Answer, request_id: &str) -> Answe
     set(&mut answer, headers::CONTAINER, &app.config.name);
     set(&mut answer, headers::REQUEST_ID, request_id);
     if app.config.tell_work_left {
-        let list = work_left_header(app);
-        if list.len() <= MAX_WORK_LEFT_BYTES {
+        if let Some(list) = work_left::to_header(&app.work_left()) {
             set(&mut answer, headers::WORKER_WORK_LEFT, &list);
         }
     }
     answer
-}
-
-fn work_left_header(app: &App) -> String {
-    let mut text = String::new();
-    for left in app.work_left() {
-        let comma = if text.is_empty() { "" } else { "," };
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{comma}{}={}", left.request_id, left.core_ms);
-    }
-    text
 }
 
 fn set(answer: &mut Answer, name: &'static str, value: &str) {

@@ -63,7 +63,7 @@ fn in_flight_equals_the_open_tickets_after_every_step() {
         if ends {
             let ticket = open.swap_remove(below(&mut rng, open.len() as u64) as usize);
             match below(&mut rng, 5) {
-                0 => ticket.finish(&Answer::new(Status::Ok), &Told::default()),
+                0 => ticket.finish(&Answer::new(Status::Ok), Told::default()),
                 1 => ticket.fail(Status::Error),
                 2 => ticket.fail(Status::Timeout),
                 3 => ticket.fail(Status::Refused),

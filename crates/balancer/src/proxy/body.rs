@@ -325,7 +325,7 @@ impl Streamed {
         let backend = open.ticket.backend();
         let mut receipt = open.receipt;
         receipt.end("backend", open.answer.http_status);
-        open.ticket.finish(&open.answer, &open.told);
+        open.ticket.finish(&open.answer, open.told);
         if open.progress.whole.get() {
             open.pool.keep(backend, open.sender);
         }
@@ -342,7 +342,7 @@ impl Streamed {
                 status,
                 ..open.answer
             };
-            open.ticket.finish(&answer, &Told::default());
+            open.ticket.finish(&answer, Told::default());
         }
         io::Error::other(reason)
     }

@@ -17,6 +17,7 @@ use schema::headers;
 use schema::headers::WorkerTiming;
 use schema::laws::sizes::TASK_SIZE_MI;
 use schema::load_report::LoadReport;
+use schema::work_left;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -454,12 +455,11 @@ fn timing(fields: &http::HeaderMap) -> Option<WorkerTiming> {
 }
 
 fn told(fields: &http::HeaderMap) -> Told {
-    let load = fields
-        .get(headers::LOAD_REPORT)
-        .and_then(|v| v.to_str().ok());
+    let text = |name| fields.get(name).and_then(|v| v.to_str().ok());
     Told {
         queue_wait_ns: timing(fields).map(|t| t.queue_wait_us * 1000),
-        load: load.and_then(|text| LoadReport::parse(text).ok()),
+        load: text(headers::LOAD_REPORT).and_then(|text| LoadReport::parse(text).ok()),
+        work_left: text(headers::WORKER_WORK_LEFT).and_then(work_left::parse),
     }
 }
 

@@ -150,11 +150,22 @@ fn what_a_worker_says_of_itself_never_breaks_the_balancer() {
     let backend = Backend::start(move |seen| {
         let number: usize = seen.head.split([' ', '/']).nth(2).unwrap().parse().unwrap();
         let value = values[number];
-        let names = ["x-worker-timing", "endpoint-load-metrics", "retry-after"];
+        let names = [
+            "x-worker-timing",
+            "endpoint-load-metrics",
+            "x-worker-work-left",
+            "retry-after",
+        ];
         let lines = names.map(|name| format!("{name}: {value}\r\n")).concat();
         Act::Answer(format!("HTTP/1.1 503 No\r\nContent-Length: 0\r\n{lines}\r\n").into_bytes())
     });
-    for strategy in ["polled-least-request", "orca-wrr", "c3", "prequal"] {
+    for strategy in [
+        "polled-least-request",
+        "orca-wrr",
+        "c3",
+        "prequal",
+        "wl-mc:reports=work",
+    ] {
         let flags = ["--strategy", strategy, "--eject-mode", "off"];
         let balancer = Balancer::start(&[&backend], &flags);
         for number in 0..values.len() {

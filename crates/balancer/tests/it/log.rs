@@ -2,6 +2,7 @@
 
 use crate::support::{Act, Backend, Balancer, connect, ok, program, read_head};
 use schema::event::Event;
+use schema::work_left::WorkLeft;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -398,4 +399,44 @@ fn a_killed_balancer_leaves_a_log_of_whole_lines() {
             .unwrap()
             .contains("\"request_id\":\"nobody\"")
     });
+}
+
+/// The worker tells of a job of somebody else's and of what it holds; a list that is not whole says nothing.
+#[test]
+fn work_left_told_with_answers_is_read_recorded_and_replayed() {
+    let worker = |list: &'static str| {
+        Backend::start(move |_| {
+            let load = "endpoint-load-metrics: TEXT named_metrics.active=1";
+            let head = format!("Content-Length: 2\r\n{load}\r\nx-worker-work-left: {list}\r\n");
+            Act::Answer(format!("HTTP/1.1 200 OK\r\n{head}\r\nok").into_bytes())
+        })
+    };
+    let workers = [worker("others-1=40.5,b-2=7"), worker(""), worker("a=1,b")];
+    let [full, idle, broken] = &workers;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let log = path.display().to_string();
+    let flags = ["--event-log", &log, "--strategy", "wl-mc:reports=work"];
+    let mut balancer = Balancer::start(&[full, idle, broken], &flags);
+    load(&balancer, 80);
+    balancer.signal("-TERM");
+    assert_eq!(balancer.wait().code(), Some(0));
+
+    let mut told = [0; 3];
+    for event in events(&path) {
+        let Event::Stats {
+            backend, report, ..
+        } = event
+        else {
+            continue;
+        };
+        let of = |list: &[WorkLeft]| list.iter().map(|j| j.core_ms).collect::<Vec<_>>();
+        let left_ms = report.work_left.as_deref().map(of);
+        let want = [Some(vec![40.5, 7.0]), Some(Vec::new()), None];
+        assert_eq!(left_ms, want[backend as usize]);
+        told[backend as usize] += 1;
+    }
+    assert!(told.iter().all(|n| *n > 0), "{told:?}");
+    let (code, verdict) = replay(&path);
+    assert_eq!(code, Some(0), "{verdict}");
 }

@@ -1,6 +1,6 @@
 //! Which own jobs ended, so that a worker's older words do not bring them back.
 
-use schema::stats::WorkLeft;
+use schema::work_left::WorkLeft;
 use std::collections::VecDeque;
 
 /// Own finished jobs that are remembered.
@@ -39,7 +39,7 @@ impl Finished {
 #[cfg(test)]
 mod tests {
     use super::{Finished, hash};
-    use schema::stats::WorkLeft;
+    use schema::work_left::WorkLeft;
 
     #[test]
     fn finished_ones_stay_away() {

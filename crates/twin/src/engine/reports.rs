@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use schema::fault::hits;
 use schema::report::{Report, Source};
 use schema::rng::{Purpose, exponential, stream};
-use schema::stats::WorkLeft;
+use schema::work_left::WorkLeft;
 use std::ops::Range;
 use strategies::{BackendId, PollMark};
 
