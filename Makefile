@@ -75,8 +75,8 @@ DRAWN := $(BIN)/request-generator generate --apis 10 --urls 7 --runs 300 --seed 
 
 cells: build env ## four telling cells of the findings on real workers, ten minutes each, in results/cells
 	mkdir -p $(CELLS)
-	$(DRAWN) --sizes list:20,40,60,90,120,160,220,300,400,600 --out $(CELLS)/light.json
-	$(DRAWN) --sizes list:10,10,10,20,20,20,40,40,40,1800 --out $(CELLS)/heavy.json
+	$(DRAWN) --sizes list:20,40,60,90,120,160,220,300,400,600 --name light --out $(CELLS)/light.json
+	$(DRAWN) --sizes list:10,10,10,20,20,20,40,40,40,1800 --name heavy --out $(CELLS)/heavy.json
 	$(CELL) --workload $(CELLS)/light.json --cores 0.8,0.6,0.4 --mips-per-core 28000 --load 0.8 --tell-work-left \
 	  --strategies 'weighted-least-request,wl-mc,wl-mc:reports=work,oracle-marginal' --out $(CELLS)/s-0.8 $(ARGS)
 	$(CELL) --workload $(CELLS)/light.json --cores 0.8,0.6,0.4 --mips-per-core 28000 --load 0.6 \

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use strategies::registry::Context;
-use strategies::{Dispatcher, Options};
+use strategies::{Dispatcher, Options, PoolError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -71,7 +71,11 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let dispatcher = match Dispatcher::new(&args.strategy, &args.backends, options) {
         Ok(dispatcher) => dispatcher,
         Err(e) => {
-            console::tell!("error: --backend: {e}");
+            let flag = match e {
+                PoolError::Refused(_) => "--strategy",
+                _ => "--backend",
+            };
+            console::tell!("error: {flag}: {e}");
             return Ok(ExitCode::from(2));
         }
     };

@@ -69,7 +69,7 @@ pub(crate) struct Generate {
     /// and again) or sequential (all runs of one API, then the next)
     #[arg(long, default_value = "shuffled", value_name = "ORDER", value_parser = order)]
     pub(crate) order: Order,
-    /// Name of the workload; default: the name of the output file, else "workload"
+    /// Name of the workload, for people; default: "workload"
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Write here, whole or not at all; default: standard output

@@ -1,7 +1,5 @@
 //! `generate`: from arguments to a workload file.
 
-use std::path::Path;
-
 use schema::laws::arrivals::{Arrivals, Rates};
 use schema::laws::sizes::{SIZE_CV, SizeLaw, noise_fits};
 use schema::problem::Problem;
@@ -63,7 +61,7 @@ fn workload(arguments: &Generate, capacity: Capacity) -> Result<Workload, Box<Pr
     let mean_mi = apis.iter().map(|a| a.task_size_mi).sum::<f64>() / apis.len() as f64;
     let arrivals = arrivals(arguments, capacity.full_rps(mean_mi), requests)?;
     Ok(Workload {
-        name: name(arguments.name.as_deref(), arguments.out.as_deref())?,
+        name: name(arguments.name.as_deref())?,
         seed: arguments.seed,
         generator: recipe(arguments),
         apis,
@@ -125,10 +123,10 @@ fn arrivals(arguments: &Generate, full_rps: f64, requests: u64) -> Result<Arriva
     Ok(arrivals)
 }
 
-/// The name given, else that of the output file.
-pub(crate) fn name(given: Option<&str>, out: Option<&Path>) -> Result<String, Box<Problem>> {
-    let of_file = || out?.file_stem()?.to_str();
-    let name = given.or_else(of_file).unwrap_or("workload");
+/// The name given, else "workload". It says nothing of the output file, so that the bytes depend on
+/// the arguments that describe the workload alone.
+pub(crate) fn name(given: Option<&str>) -> Result<String, Box<Problem>> {
+    let name = given.unwrap_or("workload");
     if (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.contains(char::is_control) {
         return Ok(name.to_string());
     }

@@ -136,7 +136,7 @@ fn workload(
     check_noise(arguments.sizes.size_cv, &apis).map_err(|p| *p)?;
     let requests = requests(arguments, &placed, &apis);
     let workload = Workload {
-        name: name(arguments.name.as_deref(), arguments.out.as_deref()).map_err(|p| *p)?,
+        name: name(arguments.name.as_deref()).map_err(|p| *p)?,
         seed: arguments.seed,
         generator: recipe(arguments, sized, &placed, digest),
         apis,

@@ -124,7 +124,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_enum)]
     pub(crate) backend: Option<Kind>,
     /// Rounds over all strategies [default: the preset's, more for more strategies]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: Option<u32>,
     /// Root of block order, schedules and strategies' draws
     #[arg(long, default_value_t = 42, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]

@@ -195,10 +195,10 @@ async fn serve(app: &Arc<App>, mi: f64, held: Held) -> Answer {
 fn with_common_headers(app: &App, mut answer: Answer, request_id: &str) -> Answer {
     set(&mut answer, headers::CONTAINER, &app.config.name);
     set(&mut answer, headers::REQUEST_ID, request_id);
-    if app.config.tell_work_left {
-        if let Some(list) = work_left::to_header(&app.work_left()) {
-            set(&mut answer, headers::WORKER_WORK_LEFT, &list);
-        }
+    if app.config.tell_work_left
+        && let Some(list) = work_left::to_header(&app.work_left())
+    {
+        set(&mut answer, headers::WORKER_WORK_LEFT, &list);
     }
     answer
 }

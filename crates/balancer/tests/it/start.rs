@@ -38,7 +38,15 @@ fn bad_input_is_named_with_its_bound_and_exits_2() {
                 "--backend",
                 "name=a,url=http://h:2",
             ],
-            vec!["\"a\"", "twice"],
+            vec!["--backend: ", "\"a\"", "twice"],
+        ),
+        (
+            vec!["--backend", good, "--strategy", "plb-paper"],
+            vec!["--strategy: plb-paper", "--model"],
+        ),
+        (
+            vec!["--backend", good, "--threads", "-1"],
+            vec!["'-1' for '--threads <N>'", "1..=256"],
         ),
         (vec![], vec!["--backend"]),
         (

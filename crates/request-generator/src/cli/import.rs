@@ -78,7 +78,7 @@ pub(crate) struct Import {
         allow_negative_numbers = true
     )]
     pub(crate) mi_per_generated_token: f64,
-    /// Name of the workload; default: the name of the output file, else "workload"
+    /// Name of the workload, for people; default: "workload"
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Write here, whole or not at all; default: standard output

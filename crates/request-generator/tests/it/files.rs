@@ -194,6 +194,34 @@ fn the_same_arguments_give_the_same_bytes_and_another_seed_others() {
 }
 
 #[test]
+fn the_bytes_do_not_depend_on_where_they_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("calls.csv");
+    fs::write(&trace, "0.5,GET,/a,3\n0.7,PUT,/b,4\n").expect("written");
+    let trace = trace.to_str().expect("text");
+    for arguments in [
+        vec!["generate", "--apis", "5", "--runs", "4", "--seed", "42"],
+        vec!["import", "--format", "csv", trace],
+    ] {
+        let printed = stdout(&generator(&arguments));
+        assert!(printed.contains("\"name\": \"workload\""), "{printed}");
+        for name in ["first.json", "second.json"] {
+            let path = folder.path().join(name);
+            let out = path.to_str().expect("text");
+            assert!(
+                generator(&[&arguments[..], &["--out", out]].concat())
+                    .status
+                    .success()
+            );
+            assert!(
+                fs::read_to_string(&path).expect("made") == printed,
+                "{name} differs"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_failed_write_says_where_and_leaves_the_old_file_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("no/such/folder/w.json");
@@ -243,7 +271,8 @@ fn the_bytes_of_every_law_are_these() {
     let path = folder.path().join("w.json");
     let path = path.to_str().expect("text");
     for (flags, expected) in cases {
-        let mut arguments = vec!["generate", "--seed", "42", "--runs", "5", "--out", path];
+        let mut arguments = vec!["generate", "--seed", "42", "--runs", "5", "--name", "w"];
+        arguments.extend(["--out", path]);
         arguments.extend(flags.split_whitespace());
         assert!(generator(&arguments).status.success(), "{flags}");
         let schedule = generator(&["expand", path]).stdout;

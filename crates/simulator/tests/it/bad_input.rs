@@ -14,6 +14,8 @@ fn flags_out_of_bounds_are_refused_with_the_bound() {
         (vec!["--timeout", "30"], "no unit"),
         (vec!["--timeout", "0s"], "1ms to 1h"),
         (vec!["--warmup", "-1"], "--warmup"),
+        (vec!["--block", "-1"], "'-1' for '--block <N>'"),
+        (vec!["--slots", "-1"], "1..=100000"),
         (vec!["--warmup", "2"], "allowed: 0 to 1"),
         (vec!["--max-in-flight", "0"], "1..=1000000"),
         (vec!["--run-id", "a b"], "A-Z a-z 0-9"),

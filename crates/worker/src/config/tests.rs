@@ -28,6 +28,7 @@ fn bad_values_name_the_flag_the_value_and_the_bound() {
             "--cores: 0: out of bounds (allowed: 0.05 to 100000)",
         ),
         ("--cores NaN", "--cores: NaN: out of bounds"),
+        ("--cores -1", "--cores: -1: out of bounds"),
         ("--cores 2000", "--cores: 2000: too many burn lanes"),
         ("--name a/b", "--name: a/b: not a plain name"),
         ("--mips-per-core fast", "--mips-per-core: fast: not a speed"),
@@ -35,6 +36,10 @@ fn bad_values_name_the_flag_the_value_and_the_bound() {
         (
             "--burn-fraction 1.1",
             "--burn-fraction: 1.1: not a fraction",
+        ),
+        (
+            "--burn-fraction -0.1",
+            "--burn-fraction: -0.1: not a fraction",
         ),
         ("--cores 4 --pool-cores 3", "--pool-cores: 3: below --cores"),
         ("--max-active 0", "--max-active: 0: out of bounds"),
@@ -47,8 +52,7 @@ fn bad_values_name_the_flag_the_value_and_the_bound() {
             "--cores: 2.4: 2 native fcfs servers would each be faster than a core",
         ),
     ] {
-        let flags = flags.replace(" -1", "=-1");
-        let error = config(&flags).expect_err(&flags);
+        let error = config(flags).expect_err(flags);
         assert!(error.contains(expected), "{flags}: {error}");
     }
 }
