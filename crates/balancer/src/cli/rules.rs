@@ -189,7 +189,7 @@ mod tests {
         for (flags, part) in [
             (["--eject-after", "101"], "0..=100"),
             (["--eject-after", "-1"], "0..=100"),
-            (["--panic-percent", "-1"], "0 to 100"),
+            (["--panic-percent", "-1"], "between 0 and 100, or off"),
             (["--eject-trial", "0"], "1..=10"),
             (["--eject-max-percent", "101"], "0..=100"),
             (["--eject-jitter", "51"], "0..=50"),
