@@ -5,7 +5,7 @@
 use super::keys::Keys;
 use super::meter::Meter;
 use super::{Departure, Job, Shape, Station, Ticket, Used};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -15,6 +15,13 @@ struct Waiting {
     gone: bool,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct InService {
+    job: Job,
+    /// When its service began, s.
+    started: f64,
+}
+
 /// A worker with a queue before its cores.
 #[derive(Debug, Clone)]
 pub struct Fcfs {
@@ -22,9 +29,7 @@ pub struct Fcfs {
     /// Cores behind one server.
     cores_each: f64,
     speed: f64,
-    keys: Keys,
-    /// Order and start of those in service.
-    starts: BTreeMap<u64, f64>,
+    keys: Keys<InService>,
     /// In order of arrival; canceled ones stay until they come to the front or outnumber the rest.
     queue: VecDeque<Waiting>,
     gone: usize,
@@ -33,6 +38,9 @@ pub struct Fcfs {
     at: f64,
     next: f64,
     orders: u64,
+    /// Requests held and cores busy, both since `at`.
+    held: f64,
+    busy: f64,
 }
 
 impl Fcfs {
@@ -40,31 +48,36 @@ impl Fcfs {
         self.queue.len() - self.gone
     }
 
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: f64) -> f64 {
-        let (held, busy) = self.counts();
         let dt = now - self.at;
-        self.meter.pass(dt, held, busy);
+        self.meter.pass(dt, self.held, self.busy);
         self.at = now;
         dt
     }
 
-    fn counts(&self) -> (f64, f64) {
-        let busy = self.keys.len();
-        let held = busy + self.waiting();
-        (held as f64, busy as f64 * self.cores_each)
+    /// What V grows by in a second.
+    #[inline(always)]
+    fn rate(&self) -> f64 {
+        self.speed * self.cores_each
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: f64) {
         let dt = self.pass(now);
-        if self.keys.len() > 0 {
-            self.keys.attain(dt * self.speed * self.cores_each);
+        if self.busy > 0.0 {
+            self.keys.attain(dt * self.rate());
         }
     }
 
-    /// Starts whoever may start and plans the next departure.
-    #[inline]
+    #[inline(always)]
+    fn start(&mut self, order: u64, job: Job, work: f64) {
+        let started = self.at;
+        self.keys.push(order, InService { job, started }, work);
+    }
+
+    /// Starts whoever may start, then as [`Self::plan_next`].
+    #[inline(always)]
     fn plan(&mut self) {
         while self.keys.len() < self.servers {
             let Some(first) = self.queue.pop_front() else {
@@ -73,11 +86,19 @@ impl Fcfs {
             if first.gone {
                 self.gone -= 1;
             } else {
-                self.keys.push(first.order, first.job, first.work);
-                self.starts.insert(first.order, self.at);
+                self.start(first.order, first.job, first.work);
             }
         }
-        let rate = self.speed * self.cores_each;
+        self.plan_next();
+    }
+
+    /// Works out who is served and the next departure, after a change.
+    #[inline(always)]
+    fn plan_next(&mut self) {
+        let in_service = self.keys.len();
+        self.held = f64::from((in_service + self.waiting()) as u32);
+        self.busy = f64::from(in_service as u32) * self.cores_each;
+        let rate = self.rate();
         self.next = match self.keys.to_first() {
             Some(left) if rate > 0.0 => self.at + left / rate,
             _ => f64::INFINITY,
@@ -93,7 +114,6 @@ impl Station for Fcfs {
             cores_each: shape.cores / servers,
             speed: shape.speed,
             keys: Keys::new(shape.mean_work),
-            starts: BTreeMap::new(),
             queue: VecDeque::new(),
             gone: 0,
             lost: 0.0,
@@ -101,6 +121,8 @@ impl Station for Fcfs {
             at: 0.0,
             next: f64::INFINITY,
             orders: 0,
+            held: 0.0,
+            busy: 0.0,
         }
     }
 
@@ -109,27 +131,29 @@ impl Station for Fcfs {
         self.next
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.pass(now);
-        let (order, job) = self.keys.pop()?;
-        let started = self.starts.remove(&order);
+        let InService { job, started } = self.keys.pop()?;
         self.plan();
+        let started = Some(started);
         Some(Departure { job, started })
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: f64, job: Job, work: f64, _class: u32) -> Ticket {
         self.advance(now);
         let order = self.orders;
         self.orders += 1;
-        self.queue.push_back(Waiting {
-            order,
-            job,
-            work,
-            gone: false,
-        });
-        self.plan();
+        // Nobody waits while a server is free.
+        if self.keys.len() < self.servers {
+            self.start(order, job, work);
+        } else {
+            let gone = false;
+            let waiting = Waiting { order, job, work, gone };
+            self.queue.push_back(waiting);
+        }
+        self.plan_next();
         Ticket(order)
     }
 
@@ -146,10 +170,7 @@ impl Station for Fcfs {
                 }
             }
             Ok(_) => {}
-            Err(_) => {
-                self.keys.cancel(ticket.0);
-                self.starts.remove(&ticket.0);
-            }
+            Err(_) => self.keys.cancel(ticket.0),
         }
         self.plan();
     }
@@ -163,14 +184,18 @@ impl Station for Fcfs {
 
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
         self.advance(now);
-        self.keys.fail_all(failed);
-        self.starts.clear();
+        self.keys.fail_all(|served| failed.push(served.job));
         for waiting in self.queue.drain(..).filter(|w| !w.gone) {
             self.lost += waiting.work;
             failed.push(waiting.job);
         }
         self.gone = 0;
         self.plan();
+    }
+
+    #[inline]
+    fn first(&self) -> Option<Job> {
+        self.keys.first().map(|served| served.job)
     }
 
     fn present(&self) -> u32 {
@@ -187,13 +212,13 @@ impl Station for Fcfs {
     }
 
     fn used(&self, now: f64) -> Used {
-        let (held, busy) = self.counts();
-        self.meter.after(now - self.at, held, busy, self.speed)
+        let dt = now - self.at;
+        self.meter.after(dt, self.held, self.busy, self.speed)
     }
 
     fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {
-        let dv = (now - self.at) * self.speed * self.cores_each;
-        self.keys.left(dv, visit);
+        let dv = (now - self.at) * self.rate();
+        self.keys.left(dv, |served, left| visit(served.job, left));
         for waiting in self.queue.iter().filter(|w| !w.gone) {
             visit(waiting.job, waiting.work);
         }

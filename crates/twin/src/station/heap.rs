@@ -4,20 +4,18 @@
 //! those that leave before it. Most workers hold a handful of requests, where that is half the work of a
 //! heap. Many are a binary heap, smallest first; a list that grows beyond a few is turned round, and is one.
 
-use super::Job;
-
 /// Up to so many are kept sorted.
 const FEW: usize = 32;
 
-/// One job on the clock.
+/// One job on the clock, known by what a station keeps of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct Entry<J> {
     pub(super) key: f64,
     pub(super) order: u64,
-    pub(super) job: Job,
+    pub(super) job: J,
 }
 
-impl Entry {
+impl<J: Copy> Entry<J> {
     #[inline]
     fn before(&self, other: &Self) -> bool {
         self.is_before(other.key, other.order)
@@ -31,10 +29,16 @@ impl Entry {
 }
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Heap(Vec<Entry>);
+#[derive(Debug, Clone)]
+pub(super) struct Heap<J>(Vec<Entry<J>>);
 
-impl Heap {
+impl<J> Default for Heap<J> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<J: Copy> Heap<J> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -46,7 +50,7 @@ impl Heap {
     }
 
     #[inline(always)]
-    pub(super) fn first(&self) -> Option<&Entry> {
+    pub(super) fn first(&self) -> Option<&Entry<J>> {
         if self.is_sorted() {
             self.0.last()
         } else {
@@ -55,11 +59,11 @@ impl Heap {
     }
 
     /// In no particular order.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[Entry<J>] {
         &self.0
     }
 
-    pub(super) fn into_entries(self) -> Vec<Entry> {
+    pub(super) fn into_entries(self) -> Vec<Entry<J>> {
         self.0
     }
 
@@ -70,7 +74,7 @@ impl Heap {
 
     // An entry goes in and out field by field: as a whole it would take the way through memory.
     #[inline(always)]
-    pub(super) fn push(&mut self, key: f64, order: u64, job: Job) {
+    pub(super) fn push(&mut self, key: f64, order: u64, job: J) {
         if self.0.len() >= FEW {
             return self.push_to_many(key, order, job);
         }
@@ -85,7 +89,7 @@ impl Heap {
     }
 
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Entry> {
+    pub(super) fn pop(&mut self) -> Option<Entry<J>> {
         let first = *self.first()?;
         if self.is_sorted() {
             self.0.truncate(self.0.len() - 1);
@@ -96,7 +100,7 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn push_to_many(&mut self, key: f64, order: u64, job: Job) {
+    fn push_to_many(&mut self, key: f64, order: u64, job: J) {
         if self.is_sorted() {
             // Smallest first is a heap.
             self.0.reverse();
@@ -132,7 +136,7 @@ impl Heap {
     }
 
     /// Puts `entry` at `at` or below.
-    fn sift_down(&mut self, mut at: usize, entry: Entry) {
+    fn sift_down(&mut self, mut at: usize, entry: Entry<J>) {
         let heap = &mut self.0[..];
         loop {
             let mut child = 2 * at + 1;
@@ -152,7 +156,7 @@ impl Heap {
     }
 
     /// Keeps some; O(n).
-    pub(super) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Entry<J>) -> bool) {
         let were_sorted = self.is_sorted();
         self.0.retain(keep);
         if were_sorted {
@@ -184,7 +188,7 @@ mod tests {
             rising in 0_u8..8,
         ) {
             let mut heap = Heap::default();
-            let mut all: Vec<Entry> = Vec::new();
+            let mut all: Vec<Entry<u32>> = Vec::new();
             for (order, step) in steps.into_iter().enumerate() {
                 // Mostly in or mostly out, so that few become many and few again.
                 if step >= rising {
@@ -209,12 +213,12 @@ mod tests {
                 heap.push(f64::from(*key), order as u64, 0);
             }
             prop_assert_eq!(heap.is_sorted(), keys.len() <= FEW);
-            let kept = |e: &Entry| !odd || e.order % 2 == 1;
+            let kept = |e: &Entry<u32>| !odd || e.order % 2 == 1;
             heap.retain(kept);
             heap.each_key(|k| k + 1.0);
-            let mut expected: Vec<Entry> = heap.entries().to_vec();
+            let mut expected: Vec<Entry<u32>> = heap.entries().to_vec();
             expected.sort_by(|a, b| a.key.total_cmp(&b.key).then(a.order.cmp(&b.order)));
-            let popped: Vec<Entry> = std::iter::from_fn(|| heap.pop()).collect();
+            let popped: Vec<Entry<u32>> = std::iter::from_fn(|| heap.pop()).collect();
             prop_assert_eq!(popped, expected);
         }
     }

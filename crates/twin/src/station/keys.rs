@@ -5,18 +5,18 @@
 //! living never changes, so this is exact.
 
 use super::heap::Heap;
-use super::{Job, REBASE_ABOVE};
+use super::REBASE_ABOVE;
 use std::collections::BTreeMap;
 
 /// Tombstones that are never worth a sweep.
 const FEW: usize = 16;
 
-/// Jobs in service on one clock.
+/// Jobs in service on one clock, each known by what its station keeps of it.
 #[derive(Debug, Clone)]
-pub(super) struct Keys {
+pub(super) struct Keys<J> {
     /// Attained service since the clock was last set back.
     v: f64,
-    heap: Heap,
+    heap: Heap<J>,
     rebase_above: f64,
     /// Made at the first cancel, so that those who have none stay small.
     gone: Option<Box<Gone>>,
@@ -31,7 +31,7 @@ struct Gone {
     lost: f64,
 }
 
-impl Keys {
+impl<J: Copy> Keys<J> {
     pub(super) fn new(mean_work: f64) -> Self {
         Self {
             v: 0.0,
@@ -57,7 +57,7 @@ impl Keys {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, order: u64, job: Job, work: f64) {
+    pub(super) fn push(&mut self, order: u64, job: J, work: f64) {
         self.heap.push(self.v + work, order, job);
     }
 
@@ -69,21 +69,21 @@ impl Keys {
 
     /// The first job.
     #[inline(always)]
-    pub(super) fn first(&self) -> Option<Job> {
+    pub(super) fn first(&self) -> Option<J> {
         self.heap.first().map(|e| e.job)
     }
 
-    /// Takes the first job out and sets V to its key; tells its order and the job.
+    /// Takes the first job out and sets V to its key.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<(u64, Job)> {
+    pub(super) fn pop(&mut self) -> Option<J> {
         let first = self.heap.pop()?;
         self.v = first.key;
         self.settle();
-        Some((first.order, first.job))
+        Some(first.job)
     }
 
     /// Takes the first job out if V has reached its key, within rounding; V stays.
-    pub(super) fn pop_reached(&mut self) -> Option<Job> {
+    pub(super) fn pop_reached(&mut self) -> Option<J> {
         if self.to_first()? > 1e-12 * (1.0 + self.v) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Keys {
     }
 
     /// Takes everyone out, in order of arrival.
-    pub(super) fn fail_all(&mut self, failed: &mut Vec<Job>) {
+    pub(super) fn fail_all(&mut self, mut failed: impl FnMut(J)) {
         self.sweep();
         let v = self.v;
         let mut all = std::mem::take(&mut self.heap).into_entries();
@@ -115,13 +115,13 @@ impl Keys {
         let gone = self.gone.get_or_insert_default();
         for entry in all {
             gone.lost += (entry.key - v).max(0.0);
-            failed.push(entry.job);
+            failed(entry.job);
         }
         self.v = 0.0;
     }
 
     /// Work left of those alive, with V ahead by `dv`.
-    pub(super) fn left(&self, dv: f64, visit: &mut dyn FnMut(Job, f64)) {
+    pub(super) fn left(&self, dv: f64, mut visit: impl FnMut(J, f64)) {
         for entry in self.heap.entries() {
             let dead = self
                 .gone

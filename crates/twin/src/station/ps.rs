@@ -12,7 +12,7 @@ use super::{Departure, Job, Shape, Station, Ticket, Used};
 pub struct Ps {
     pub(super) cores: f64,
     pub(super) speed: f64,
-    pub(super) keys: Keys,
+    pub(super) keys: Keys<Job>,
     pub(super) meter: Meter,
     pub(super) at: f64,
     next: f64,
@@ -104,7 +104,7 @@ impl Station for Ps {
     #[inline(always)]
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.pass(now);
-        let (_, job) = self.keys.pop()?;
+        let job = self.keys.pop()?;
         self.plan();
         Some(Departure { job, started: None })
     }
@@ -134,7 +134,7 @@ impl Station for Ps {
 
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
         self.advance(now);
-        self.keys.fail_all(failed);
+        self.keys.fail_all(|job| failed.push(job));
         self.plan();
     }
 

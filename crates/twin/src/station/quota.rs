@@ -31,7 +31,7 @@ pub struct Quota {
     period_next: u64,
     /// The same as of the planned exhaustion.
     exhausts_before: u64,
-    keys: Keys,
+    keys: Keys<Job>,
     meter: Meter,
     at: f64,
     next: f64,
@@ -175,7 +175,7 @@ impl Station for Quota {
             }
         };
         self.plan();
-        departure.map(|(_, job)| Departure { job, started: None })
+        departure.map(|job| Departure { job, started: None })
     }
 
     fn arrive(&mut self, now: f64, job: Job, work: f64, _class: u32) -> Ticket {
@@ -202,7 +202,7 @@ impl Station for Quota {
 
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
         self.advance(now);
-        self.keys.fail_all(failed);
+        self.keys.fail_all(|job| failed.push(job));
         self.plan();
     }
 

@@ -15,7 +15,7 @@ const CLASS_BITS: u32 = 8;
 #[derive(Debug, Clone)]
 struct Class {
     weight: f64,
-    keys: Keys,
+    keys: Keys<Job>,
     /// Cores of one request of this class.
     cores_each: f64,
 }
@@ -134,7 +134,7 @@ impl Station for Weighted {
 
     fn step(&mut self, now: f64) -> Option<Departure> {
         self.advance_but(now, Some(self.next_class));
-        let (_, job) = self.classes[self.next_class].keys.pop()?;
+        let job = self.classes[self.next_class].keys.pop()?;
         self.plan();
         Some(Departure { job, started: None })
     }
@@ -165,7 +165,7 @@ impl Station for Weighted {
     fn fail_all(&mut self, now: f64, failed: &mut Vec<Job>) {
         self.advance_but(now, None);
         for class in &mut self.classes {
-            class.keys.fail_all(failed);
+            class.keys.fail_all(|job| failed.push(job));
         }
         self.plan();
     }
@@ -186,7 +186,7 @@ impl Station for Weighted {
     fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {
         let dt = now - self.at;
         for class in &self.classes {
-            class.keys.left(dt * self.speed * class.cores_each, visit);
+            class.keys.left(dt * self.speed * class.cores_each, &mut *visit);
         }
     }
 
