@@ -195,6 +195,13 @@ impl Backends {
         }
     }
 
+    /// The eligible as a slice, where they are all there ever were: the usual case.
+    #[inline]
+    pub(crate) fn eligible_slice(&self) -> Option<&[Backend]> {
+        let all_in = self.available.len() == self.all.len() && self.left_out.is_empty();
+        all_in.then_some(&self.all)
+    }
+
     /// Those that may be picked now, in position order.
     pub fn eligible(&self) -> impl Iterator<Item = &Backend> + Clone {
         let all_in = self.left_out.is_empty();

@@ -65,8 +65,8 @@ pub(crate) struct Ejections {
     records: Vec<Record>,
     /// Barred and not yet on trial.
     waiting: Vec<BackendId>,
-    /// The first end among them.
-    next_end: Option<Time>,
+    /// The first end among them; [`Time::MAX`] if there is none.
+    next_end: Time,
     /// On trial, the longest first.
     on_trial: Vec<BackendId>,
     notes: Vec<Note>,
@@ -79,14 +79,15 @@ impl Ejections {
             lengths: Lengths::new(&rules, seed),
             records: Vec::new(),
             waiting: Vec::new(),
-            next_end: None,
+            next_end: Time::MAX,
             on_trial: Vec::new(),
             notes: Vec::new(),
         }
     }
 
-    /// When the next trial begins.
-    pub(crate) fn next_end(&self) -> Option<Time> {
+    /// When the next trial begins; [`Time::MAX`] if none will.
+    #[inline]
+    pub(crate) fn next_end(&self) -> Time {
         self.next_end
     }
 
@@ -324,7 +325,7 @@ impl Ejections {
 
     fn find_next_end(&mut self) {
         let ends = self.waiting.iter().map(|id| self.barred_until(*id));
-        self.next_end = ends.flatten().min();
+        self.next_end = ends.flatten().min().unwrap_or(Time::MAX);
     }
 
     fn note(&mut self, at: Time, backend: BackendId, step: Step) {

@@ -81,9 +81,10 @@ impl FailHold {
         }
     }
 
-    /// When the next one ends.
-    pub(crate) fn next_end(&self) -> Option<Time> {
-        self.held.peek().map(|held| held.0.end)
+    /// When the next one ends; [`Time::MAX`] if there is none.
+    #[inline]
+    pub(crate) fn next_end(&self) -> Time {
+        self.held.peek().map_or(Time::MAX, |held| held.0.end)
     }
 
     /// The one that ends first.

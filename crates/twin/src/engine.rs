@@ -349,7 +349,7 @@ impl<'a, S: Station, W: Watch> Engine<'a, S, W> {
             Event::Timeout { slot, seq } => self.time_out(slot, seq),
             Event::Reach { slot } => self.reach(slot),
             Event::Call { caller } => self.call(caller),
-            Event::Thawed { slot } => self.admit(slot),
+            Event::Thawed { slot } => self.admit(self.coming(slot)),
             Event::FastFail { slot, seq } => self.fail_fast(slot, seq),
             Event::Usage => self.usage(),
             Event::Drift { worker } => self.drift(worker),

@@ -122,8 +122,8 @@ pub(crate) fn one_of_least_eligible<K: Ord + Copy>(
     rng: &mut Rng,
     key: impl Fn(&Backend) -> K,
 ) -> Option<BackendId> {
-    if backends.nobody_left_out() {
-        one_of_least(backends.available(), ties, credits, rng, key)
+    if let Some(all) = backends.eligible_slice() {
+        one_of_least(all.iter(), ties, credits, rng, key)
     } else {
         one_of_least(backends.eligible(), ties, credits, rng, key)
     }

@@ -5,16 +5,27 @@
 //! ends by itself at its time, without a trial, whatever the rules say.
 
 use super::{Dispatcher, PoolError};
+use crate::fail_hold::FailHold;
 use crate::ejection::{Attempt, Note, Standing};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use schema::protection::Mark;
 
 /// Ejections told from outside that are under way.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Told {
     ends: Vec<(Time, BackendId)>,
-    next_end: Option<Time>,
+    /// The first of them; [`Time::MAX`] if there is none.
+    next_end: Time,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self {
+            ends: Vec::new(),
+            next_end: Time::MAX,
+        }
+    }
 }
 
 impl Told {
@@ -37,7 +48,8 @@ impl Told {
     }
 
     fn find_next_end(&mut self) {
-        self.next_end = self.ends.iter().map(|(end, _)| *end).min();
+        let ends = self.ends.iter().map(|(end, _)| *end);
+        self.next_end = ends.min().unwrap_or(Time::MAX);
     }
 }
 
@@ -101,30 +113,32 @@ impl Dispatcher {
     /// The common answer is no, with three looks.
     #[inline]
     fn is_anything_due(&self, now: Time) -> bool {
-        let is_due = |end: Option<Time>| end.is_some_and(|end| end <= now);
-        is_due(self.told.next_end)
-            || is_due(self.ejections.next_end())
-            || (self.fail_hold.as_ref()).is_some_and(|hold| is_due(hold.next_end()))
+        self.told.next_end <= now
+            || self.ejections.next_end() <= now
+            || (self.fail_hold.as_ref()).is_some_and(|hold| hold.next_end() <= now)
     }
 
     #[cold]
     fn catch_up(&mut self, now: Time) {
-        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+        loop {
+            let due = self.next_due();
+            if due > now || due == Time::MAX {
+                break;
+            }
             self.now = self.now.max(due);
             self.do_what_is_due();
         }
     }
 
-    fn next_due(&self) -> Option<Time> {
-        let held = self.fail_hold.as_ref().and_then(|hold| hold.next_end());
-        let ends = [self.told.next_end, self.ejections.next_end(), held];
-        ends.into_iter().flatten().min()
+    fn next_due(&self) -> Time {
+        let held = self.fail_hold.as_ref().map_or(Time::MAX, FailHold::next_end);
+        held.min(self.told.next_end).min(self.ejections.next_end())
     }
 
     fn do_what_is_due(&mut self) {
         let now = self.now;
         if let Some(hold) = &mut self.fail_hold
-            && hold.next_end().is_some_and(|end| end <= now)
+            && hold.next_end() <= now
         {
             if let Some(held) = hold.pop() {
                 self.release(held.backend, &held.outcome);
@@ -133,7 +147,7 @@ impl Dispatcher {
         }
         // A trial changes nothing that a strategy can see: its backend stays barred.
         self.ejections.begin_trials(now);
-        if self.told.next_end.is_some_and(|end| end <= now) {
+        if self.told.next_end <= now {
             let mut over = self.told.ends.clone();
             over.retain(|(end, _)| *end <= now);
             over.sort_unstable();

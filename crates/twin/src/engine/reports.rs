@@ -282,7 +282,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         let ids = backends.available_ids().to_vec();
         self.slots[slot].unanswered = ids.len() as u32;
         if ids.is_empty() {
-            self.pick(slot);
+            self.pick(self.coming(slot));
             return;
         }
         for id in ids {
@@ -300,7 +300,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 return;
             }
             self.slots[slot].unanswered = 0;
-            self.pick(slot);
+            self.pick(self.coming(slot));
         }
     }
 
@@ -364,7 +364,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         if at.seq == seq && at.stage == Stage::Waiting && at.unanswered > 0 {
             at.unanswered -= 1;
             if at.unanswered == 0 {
-                self.pick(slot);
+                self.pick(self.coming(slot));
             }
         }
     }

@@ -18,6 +18,16 @@ use strategies::{Answer, BackendId, Request, Status};
 /// Keys of requests that come from no workload repeat after this many.
 const KEYS: u64 = 100_000;
 
+/// A request on its way to a worker: what every step asks for, at hand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Coming {
+    slot: u32,
+    balancer: u32,
+    class: u32,
+    seq: u64,
+    work: f64,
+}
+
 impl<S: Station, W: Watch> Engine<'_, S, W> {
     /// The next open arrival.
     #[inline(always)]
@@ -71,13 +81,31 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
                 .map(|w| w.ward.capacity(self.now))
                 .collect()
         });
-        self.admit(slot);
+        self.admit(Coming {
+            slot,
+            balancer,
+            class,
+            seq,
+            work,
+        });
+    }
+
+    /// What a slot knows of a request on its way to a worker.
+    pub(super) fn coming(&self, slot: u32) -> Coming {
+        let at = &self.slots[slot];
+        Coming {
+            slot,
+            balancer: at.balancer,
+            class: at.class,
+            seq: at.seq,
+            work: at.work,
+        }
     }
 
     /// A balancer takes a request in; one that stands still does so later.
     #[inline(always)]
-    pub(super) fn admit(&mut self, slot: u32) {
-        let balancer = self.slots[slot].balancer;
+    pub(super) fn admit(&mut self, coming: Coming) {
+        let Coming { slot, balancer, .. } = coming;
         let until = self.balancers[balancer as usize].frozen_until;
         if until > self.now {
             let event = Event::Thawed { slot };
@@ -87,7 +115,7 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
         } else if let Some(wait) = self.setup.ask_first {
             self.ask_all(slot, wait);
         } else {
-            self.pick(slot);
+            self.pick(coming);
         }
     }
 
@@ -124,18 +152,23 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
     }
 
     #[inline(always)]
-    pub(super) fn pick(&mut self, slot: u32) {
+    pub(super) fn pick(&mut self, coming: Coming) {
+        let Coming {
+            slot,
+            balancer,
+            class,
+            seq,
+            work,
+        } = coming;
         if self.needs.steps {
-            self.tell_steps(self.slots[slot].balancer);
+            self.tell_steps(balancer);
         }
         if self.needs.world {
-            self.look_at_all(self.slots[slot].balancer, schema::report::Source::Probe);
+            self.look_at_all(balancer, schema::report::Source::Probe);
         } else if self.setup.polls.interval == 0.0 && self.needs.reports {
-            self.look_at_all(self.slots[slot].balancer, schema::report::Source::Poll);
+            self.look_at_all(balancer, schema::report::Source::Poll);
         }
         let now = self.time();
-        let at = &self.slots[slot];
-        let (balancer, class, seq, work) = (at.balancer, at.class, at.seq, at.work);
         let class = &self.setup.classes[class as usize];
         let mut request = Request {
             method: &class.method,
@@ -229,13 +262,13 @@ impl<S: Station, W: Watch> Engine<'_, S, W> {
             return;
         }
         let at = &mut self.slots[slot];
+        at.stage = Stage::Held;
         let (index, work) = (at.worker, at.work);
         let weight_class = match S::BY_CLASS {
             true => self.setup.classes[at.class as usize].weight_class,
             false => 0,
         };
         let worker = &mut self.workers[index as usize];
-        at.stage = Stage::Held;
         if self.needs.reports {
             worker.pass(now);
             at.held_before = worker.held();

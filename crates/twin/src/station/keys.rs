@@ -64,7 +64,8 @@ impl<J: Copy> Keys<J> {
     /// How far V is from the first key; `None` if nobody is in service.
     #[inline(always)]
     pub(super) fn to_first(&self) -> Option<f64> {
-        self.heap.first().map(|e| (e.key - self.v).max(0.0))
+        let left = self.heap.first()?.key - self.v;
+        Some(if left > 0.0 { left } else { 0.0 })
     }
 
     /// The first job.
