@@ -1,7 +1,7 @@
 //! What a run adds up to: mean and quantiles of latency, shares, and whether the system was stable.
 
 use crate::output::{Backlog, Batches};
-use crate::sum::Tray;
+use crate::sum::{Sum, Tray};
 
 pub use crate::output::Verdict;
 
@@ -54,10 +54,10 @@ pub struct Outcome {
 }
 
 /// What was sent to one worker after the warm-up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Routed {
     picks: u64,
-    work: Tray,
+    work: Sum,
 }
 
 /// What is counted while a run goes.
@@ -68,7 +68,7 @@ pub struct Tally {
     seen: u64,
     failed: u64,
     latencies: Batches,
-    slowdowns: Tray,
+    slowdowns: Sum,
     routed: Vec<Routed>,
     backlog: Backlog,
     time_in_system: Tray,
@@ -87,7 +87,7 @@ impl Tally {
             seen: 0,
             failed: 0,
             latencies: Batches::expecting(requests - warm_from),
-            slowdowns: Tray::default(),
+            slowdowns: Sum::default(),
             routed: vec![Routed::default(); workers],
             backlog: Backlog::new(BIN * mean_work),
             time_in_system: Tray::default(),
@@ -139,8 +139,6 @@ impl Tally {
     /// Empties the trays; to be called at least every [`crate::sum::TRAY`] events.
     pub fn settle(&mut self) {
         self.time_in_system.empty();
-        self.slowdowns.empty();
-        self.routed.iter_mut().for_each(|r| r.work.empty());
     }
 
     /// Both sides of Little's law: the integral of the number in the system, and the time spent in

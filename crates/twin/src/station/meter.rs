@@ -13,68 +13,60 @@ pub struct Used {
     pub work: f64,
 }
 
-/// The running integrals. Work follows from busy cores while the speed stays. Both gather in plain sums
-/// that are emptied in time, as a [`crate::sum::Tray`] does.
+/// The running integrals. Work follows from busy cores while the speed stays. The number held, which is
+/// only checked, gathers in a plain sum that is emptied in time, as a [`crate::sum::Tray`] does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter {
     held: f64,
-    busy: f64,
+    busy: Sum,
     past: Box<Past>,
 }
 
 /// What is rarely looked at.
 #[derive(Debug, Clone, Default)]
 struct Past {
-    /// What was emptied so far.
+    /// What was emptied of the number held.
     held: Sum,
-    busy: Sum,
     /// Work done, and busy cores, when the speed changed last.
-    work_then: f64,
-    busy_then: f64,
+    work: f64,
+    busy: f64,
 }
 
 impl Meter {
     /// Lets `dt` seconds pass.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pass(&mut self, dt: f64, held: f64, busy: f64) {
         self.held += dt * held;
-        self.busy += dt * busy;
+        self.busy.add(dt * busy);
     }
 
-    /// Empties the plain sums.
+    /// Empties the plain sum.
     pub(super) fn settle(&mut self) {
         self.past.held.add(self.held);
-        self.past.busy.add(self.busy);
-        (self.held, self.busy) = (0.0, 0.0);
+        self.held = 0.0;
     }
 
     /// Closes the account at `speed`; what follows runs at another.
     pub(super) fn change_speed(&mut self, speed: f64) {
-        self.settle();
-        let busy = self.past.busy.value();
-        self.past.work_then = self.past.work_at(busy, speed);
-        self.past.busy_then = busy;
+        self.past.work = self.work_at(self.busy, speed);
+        self.past.busy = self.busy.value();
     }
 
     /// The integrals, with `dt` more seconds at these values.
     pub(super) fn after(&self, dt: f64, held: f64, busy: f64, speed: f64) -> Used {
-        let with = |mut sum: Sum, open: f64, more: f64| {
-            sum.add(open);
-            sum.add(more);
-            sum.value()
-        };
-        let busy = with(self.past.busy, self.busy, dt * busy);
+        let mut later = self.busy;
+        later.add(dt * busy);
+        let mut all_held = self.past.held;
+        all_held.add(self.held);
         Used {
-            held: with(self.past.held, self.held, dt * held),
-            busy,
-            work: self.past.work_at(busy, speed),
+            held: all_held.value() + dt * held,
+            busy: later.value(),
+            work: self.work_at(later, speed),
         }
     }
-}
 
-impl Past {
     /// Work done once `busy` is the integral of busy cores.
-    fn work_at(&self, busy: f64, speed: f64) -> f64 {
-        self.work_then + speed * (busy - self.busy_then)
+    fn work_at(&self, busy: Sum, speed: f64) -> f64 {
+        self.past.work + speed * (busy.value() - self.past.busy)
     }
 }
