@@ -61,7 +61,7 @@ FINDINGS := results/findings
 
 findings: build env ## run the sweeps of prediction; tables, judgements and a figure in results/findings
 	mkdir -p $(FINDINGS)
-	for s in reproduction causes features prediction balancers; do $(BIN)/twin sweep sweeps/$$s.json --out $(FINDINGS)/$$s.csv || exit; done
+	for s in reproduction causes features prediction bound balancers; do $(BIN)/twin sweep sweeps/$$s.json --out $(FINDINGS)/$$s.csv || exit; done
 	$(VENV)/bin/python -m plumbline_analysis findings $(FINDINGS)
 
 matrix: build env ## the matrix of 288 scenarios, twelve minutes on two idle cores; judged with the findings

@@ -1,4 +1,4 @@
-"""The findings of prediction: tables, judgements and a figure from five sweeps.
+"""The findings of prediction: tables, judgements and a figure from six sweeps.
 
 ``docs/findings.md`` quotes what this writes; ``make findings`` runs the sweeps and then this.
 A judgement compares a measured number with the one that was set before it was measured; each says
@@ -434,6 +434,18 @@ def _verdict(ours: Interval | None, oracle: Interval | None) -> str:
     return "missed" if oracle.point <= -HEADROOM_PERCENT else "no gap"
 
 
+def bound_table(sweep: Sweep) -> str:
+    """The gap closed by all that own knowledge is worth, one cell a row."""
+    names = ["wl-mc", "wl-mc:draws=64", "wl-mc:reports=work", f"{ORACLE}:look-ahead=0.45"]
+    rows = []
+    for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values:
+        cell = sweep.cell(pool=pool, load=load)
+        shares = [cell.gap_closed(name, LIVE, ORACLE) for name in names]
+        texts = ["unstable" if share is None else decimals(share, 2) for share in shares]
+        rows.append([f"{pool} {load:g}", *texts])
+    return table(["cell", *(f"`{name}`" for name in names)], rows)
+
+
 def balancers_table(sweep: Sweep) -> str:
     """Four balancers: mean latency in ms without and with asking first."""
     rows = []
@@ -469,6 +481,7 @@ def tables(folder: Path) -> dict[str, str]:
         "features": features_table(read_sweep(folder / "features.csv")),
         "loads": loads_table(causes),
         "prediction": prediction_table(places(read_sweep(folder / "prediction.csv"))),
+        "bound": bound_table(read_sweep(folder / "bound.csv")),
         "balancers": balancers_table(read_sweep(folder / "balancers.csv")),
         "judgements": judgements_table(judge(folder)),
     }

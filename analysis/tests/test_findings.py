@@ -2,7 +2,7 @@ import pytest
 from made_sweeps import predicted, rows, write_findings
 
 from plumbline_analysis.cli import main
-from plumbline_analysis.findings import features_table, judge, places
+from plumbline_analysis.findings import bound_table, features_table, judge, places
 from plumbline_analysis.intervals import Interval
 from plumbline_analysis.sweeps import read_sweep
 
@@ -100,6 +100,7 @@ def test_the_command_writes_tables_and_figure_and_tells_a_miss_by_its_exit_code(
         "features",
         "loads",
         "prediction",
+        "bound",
         "balancers",
         "judgements",
     )
@@ -128,3 +129,11 @@ def test_an_unstable_predictor_has_no_ratio_to_hold_by(folder):
     path = folder() / "features.csv"
     path.write_text(path.read_text().replace("stable,195.001", "unstable,"))
     assert any("second predictor" in what for what in missed(path.parent))
+
+
+def test_what_own_knowledge_is_worth(folder):
+    table = bound_table(read_sweep(folder() / "bound.csv"))
+    row = [cell.strip() for cell in table.splitlines()[2].strip("|").split("|")]
+    assert row == [
+        "W 0.6", "0.60 (0.60..0.60)", "0.70 (0.70..0.70)", "0.90 (0.90..0.90)", "1.10 (1.10..1.10)",
+    ]  # fmt: skip

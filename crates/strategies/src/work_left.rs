@@ -10,6 +10,8 @@ pub(crate) mod company;
 pub mod cost;
 pub(crate) mod demand;
 pub(crate) mod jobs;
+pub(crate) mod load;
+pub(crate) mod possible;
 pub(crate) mod price;
 pub(crate) mod speed;
 pub(crate) mod told;

@@ -8,15 +8,18 @@
 
 use crate::backends::{Backend, Backends};
 use crate::choose;
-use crate::measure::{ById, Rank, ms};
+use crate::measure::{ById, Rank};
 use crate::registry::{Context, Entry, Group, Kind, Parameter, Read, Spec};
 use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use crate::work_left::backlog::{Backlog, Reading, Reports, request_key};
 use crate::work_left::company::Company;
+use crate::work_left::cost::Cost;
 use crate::work_left::demand::Demand;
 use crate::work_left::jobs::Job;
+use crate::work_left::load::Load;
+use crate::work_left::possible::{draw_left_ms, draw_ms};
 use crate::work_left::price::{DISCIPLINE, Price, serves_in_order};
 use crate::work_left::speed::{Rule, Sample, Speed};
 use schema::event::Status;
@@ -28,12 +31,6 @@ const UNKNOWN_LEFT: f64 = 0.7;
 const TOLD_FLOOR: f64 = 0.01;
 /// Weight of (requests + 1) / cores: settles what would else be equal.
 const CROWD_MS: f64 = 0.001;
-/// Largest load the look-ahead of a queue believes in, and arrivals before it says anything.
-const LARGEST_LOAD: f64 = 0.95;
-const LOAD_FROM: u64 = 20;
-/// Gain of the means of gaps and needs in the long run.
-const LOAD_GAIN: f64 = 0.01;
-
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
     parameters: &[
@@ -86,6 +83,14 @@ pub const ENTRY: Entry = Entry {
             default: "off",
             summary: "what of the workers' reports is read: nothing, counts, or (worker-told) work left",
         },
+        Parameter {
+            name: "draws",
+            kind: Kind::Integer { min: 0, max: 1000 },
+            or: &[],
+            default: "0",
+            summary: "draws of what own requests may still need, over which the price is averaged: a \
+                      yardstick, slow; 0: the price of their means",
+        },
     ],
     reads: &[
         Read::InFlight,
@@ -110,14 +115,6 @@ struct State {
     price: Price,
     backlog: Backlog,
     speed: Speed,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Load {
-    last: Option<Time>,
-    arrivals: u64,
-    gap_ms: f64,
-    need_ms: f64,
 }
 
 /// What is the same for every backend in a pick.
@@ -145,6 +142,10 @@ struct WlMc {
     company: Company,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
+    /// Needs of the request itself that a price is averaged over; none: the price of the means.
+    sizes_ms: Vec<f64>,
+    draws: usize,
+    left_ms: Vec<f64>,
 }
 
 impl WlMc {
@@ -175,6 +176,9 @@ impl WlMc {
             company: Company::default(),
             state: ById::default(),
             ranks: Vec::new(),
+            draws: spec.integer("draws").unwrap_or(0) as usize,
+            sizes_ms: Vec::new(),
+            left_ms: Vec::new(),
         }
     }
 
@@ -194,15 +198,11 @@ impl WlMc {
         (state, rate)
     }
 
-    /// How many requests would wait at this load if all cores served one line, by the rule of
-    /// Sakasegawa (1977), rho^sqrt(2(c+1)) / (1 - rho); 0 while nothing is known, where only a part of the
-    /// load is (several balancers), and without queues, whose price alone asks for it. A core that runs
+    /// How many requests would wait at this load if all cores served one line; 0 where only a part of the
+    /// load is known (several balancers), and without queues, whose price alone asks for it. A core that runs
     /// at half its speed is half a core.
     fn pressure(&mut self, backends: &Backends) -> f64 {
         if !self.in_order || self.company.is_there() {
-            return 0.0;
-        }
-        if self.load.arrivals < LOAD_FROM || self.load.gap_ms <= 0.0 {
             return 0.0;
         }
         let (mut cores, mut capacity) = (0.0, 0.0);
@@ -211,11 +211,10 @@ impl WlMc {
             cores += backend.cores;
             capacity += backend.cores * state.map_or(1.0, |s| s.backlog.jobs.speed);
         }
-        let rho = (self.load.need_ms / self.load.gap_ms / capacity).min(LARGEST_LOAD);
-        libm::pow(rho, libm::sqrt(2.0 * (cores + 1.0))) / (1.0 - rho)
+        self.load.waiting(cores, capacity)
     }
 
-    fn cost(&mut self, backend: &Backend, size_ms: f64, pick: Pick) -> f64 {
+    fn cost(&mut self, backend: &Backend, size_ms: f64, pick: Pick, rng: &mut Rng) -> f64 {
         let Pick {
             typical_ms,
             spread,
@@ -241,19 +240,41 @@ impl WlMc {
             Price::Queue(_) => UNKNOWN_LEFT * typical_ms,
         };
         let unlisted = std::iter::repeat_n(unlisted_ms, backlog.unlisted());
-        let running = jobs.iter().filter(|j| jobs.runs(j)).map(left);
-        let waiting = jobs.iter().filter(|j| !jobs.runs(j)).map(left);
-        let all = running.chain(unlisted).chain(waiting);
+        let running = jobs.iter().filter(|j| jobs.runs(j));
+        let waiting = jobs.iter().filter(|j| !jobs.runs(j));
+        let means = (running.clone().map(left))
+            .chain(unlisted.clone())
+            .chain(waiting.clone().map(left));
 
         let (cores, speed) = (backend.cores, jobs.speed);
-        let cost = price.cost(size_ms, all.clone());
+        let cost = if self.sizes_ms.is_empty() {
+            price.cost(size_ms, means.clone())
+        } else {
+            let mut draw = |job: &Job| {
+                let mean_ms = demand.of(job.class).unwrap_or(typical_ms);
+                let attained_ms = jobs.attained(job).effective_ms;
+                match jobs.told_ms(job) {
+                    Some(_) => left(job),
+                    None => draw_left_ms(mean_ms, spread, attained_ms, left(job), rng),
+                }
+            };
+            let mut sum = Cost::default();
+            for size_ms in &self.sizes_ms {
+                self.left_ms.clear();
+                self.left_ms.extend(running.clone().map(&mut draw));
+                self.left_ms.extend(unlisted.clone());
+                self.left_ms.extend(waiting.clone().map(&mut draw));
+                sum += price.cost(*size_ms, self.left_ms.iter().copied());
+            }
+            sum / self.sizes_ms.len() as f64
+        };
         let mut sum_ms = cost.own_ms;
         if marginal {
             sum_ms += match price {
                 Price::Sharing(_) => cost.others_ms - look_ahead * size_ms * (1.0 / cores).max(1.0),
                 // A long job in front keeps many waiting: it belongs where there are more servers.
                 Price::Queue(_) if look_ahead > 0.0 => {
-                    let waits = 0.2 * size_ms * all.sum::<f64>() / (cores * cores * typical_ms);
+                    let waits = 0.2 * size_ms * means.sum::<f64>() / (cores * cores * typical_ms);
                     let blocks = 0.12 * size_ms * size_ms / (cores * typical_ms);
                     pressure * (waits + blocks) * speed
                 }
@@ -261,6 +282,14 @@ impl WlMc {
             };
         }
         (sum_ms + CROWD_MS * (backlog.present() + 1.0) / cores) / speed
+    }
+
+    /// The needs that the price of a request is averaged over, the same at every backend.
+    fn draw_sizes(&mut self, class: u32, pick: Pick, rng: &mut Rng) {
+        let mean_ms = self.demand.of(class).unwrap_or(pick.typical_ms);
+        self.sizes_ms.clear();
+        let draws = (0..self.draws).map(|_| draw_ms(mean_ms, pick.spread, rng));
+        self.sizes_ms.extend(draws);
     }
 
     fn estimate_speeds(&mut self, now: Time, backends: &Backends) {
@@ -320,13 +349,16 @@ impl Strategy for WlMc {
                 pressure: self.pressure(backends),
             }
         });
+        if let Some(known) = known {
+            self.draw_sizes(request.class, known, rng);
+        }
         let mut ranks = std::mem::take(&mut self.ranks);
         ranks.clear();
         for backend in backends.eligible() {
             let cost = match known {
                 Some(known) => {
                     let size_ms = self.demand.of(request.class).unwrap_or(known.typical_ms);
-                    self.cost(backend, size_ms, known)
+                    self.cost(backend, size_ms, known, rng)
                 }
                 // Nothing is known yet: the fewest requests for its cores.
                 None => {
@@ -361,7 +393,9 @@ impl Strategy for WlMc {
             discipline,
         );
         self.at(now, backend);
-        self.note_arrival(now, request.class);
+        let need_ms = self.demand.of(request.class);
+        self.load
+            .note(now, need_ms.or_else(|| self.demand.typical()));
     }
 
     fn on_response(&mut self, now: Time, id: BackendId, outcome: &Outcome, backends: &Backends) {
@@ -447,19 +481,5 @@ impl Strategy for WlMc {
                 state.backlog.jobs.start(state.price.discipline());
             }
         }
-    }
-}
-
-impl WlMc {
-    fn note_arrival(&mut self, now: Time, class: u32) {
-        let need_ms = self.demand.of(class).or_else(|| self.demand.typical());
-        let load = &mut self.load;
-        if let (Some(last), Some(need_ms)) = (load.last, need_ms) {
-            load.arrivals += 1;
-            let gain = (1.0 / load.arrivals as f64).max(LOAD_GAIN);
-            load.gap_ms += gain * (ms(now.since_ns(last)) - load.gap_ms);
-            load.need_ms += gain * (need_ms - load.need_ms);
-        }
-        load.last = Some(now);
     }
 }

@@ -5,8 +5,8 @@
 //! ends by itself at its time, without a trial, whatever the rules say.
 
 use super::{Dispatcher, PoolError};
-use crate::fail_hold::FailHold;
 use crate::ejection::{Attempt, Note, Standing};
+use crate::fail_hold::FailHold;
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use schema::protection::Mark;
@@ -131,7 +131,10 @@ impl Dispatcher {
     }
 
     fn next_due(&self) -> Time {
-        let held = self.fail_hold.as_ref().map_or(Time::MAX, FailHold::next_end);
+        let held = self
+            .fail_hold
+            .as_ref()
+            .map_or(Time::MAX, FailHold::next_end);
         held.min(self.told.next_end).min(self.ejections.next_end())
     }
 

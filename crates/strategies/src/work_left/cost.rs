@@ -12,6 +12,24 @@ pub struct Cost {
     pub others_ms: f64,
 }
 
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.own_ms += other.own_ms;
+        self.others_ms += other.others_ms;
+    }
+}
+
+impl std::ops::Div<f64> for Cost {
+    type Output = Self;
+
+    fn div(self, by: f64) -> Self {
+        Self {
+            own_ms: self.own_ms / by,
+            others_ms: self.others_ms / by,
+        }
+    }
+}
+
 /// Processor sharing among requests of at most one core each.
 ///
 /// While `x` of the present requests and the new one run on `c` cores, the new one's time passes at

@@ -150,7 +150,12 @@ impl Station for Fcfs {
             self.start(order, job, work);
         } else {
             let gone = false;
-            let waiting = Waiting { order, job, work, gone };
+            let waiting = Waiting {
+                order,
+                job,
+                work,
+                gone,
+            };
             self.queue.push_back(waiting);
         }
         self.plan_next();

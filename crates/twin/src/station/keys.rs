@@ -4,8 +4,8 @@
 //! tombstones, skipped at the top and swept out when they outnumber the living: the order of the
 //! living never changes, so this is exact.
 
-use super::heap::Heap;
 use super::REBASE_ABOVE;
+use super::heap::Heap;
 use std::collections::BTreeMap;
 
 /// Tombstones that are never worth a sweep.

@@ -186,7 +186,9 @@ impl Station for Weighted {
     fn left(&self, now: f64, visit: &mut dyn FnMut(Job, f64)) {
         let dt = now - self.at;
         for class in &self.classes {
-            class.keys.left(dt * self.speed * class.cores_each, &mut *visit);
+            class
+                .keys
+                .left(dt * self.speed * class.cores_each, &mut *visit);
         }
     }
 
