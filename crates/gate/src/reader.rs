@@ -4,13 +4,15 @@
 //! on; bodies pass untouched, followed to their end so that the next head is found. A head that is
 //! refused is replaced by a harmless one of our own, and [`Conn`] says why: the service then answers
 //! with the reason like any other request, and nothing of the refused bytes is ever parsed twice.
+//! One empty line before a head is dropped (RFC 9112 section 2.2: some clients end a body with it); it
+//! belongs to no head and moves no clock of one. A second one is refused.
 //! The gate also keeps the clocks that only a connection can keep: head, idle, stalled writes.
 //!
 //! Cost: one copy of each head and one pass over it; a timer that is moved only when it fires.
 
 use crate::chunks::Chunks;
 use crate::head::{self, Framing, Scan};
-use crate::refusal::{HEAD_TIMEOUT, Refusal};
+use crate::refusal::{BAD_REQUEST, HEAD_TIMEOUT, Refusal};
 use bytes::{Buf, BytesMut};
 use std::cell::Cell;
 use std::io;
@@ -25,6 +27,8 @@ use tokio::time::{Instant, Sleep};
 
 /// Stands in for a refused head; the service never looks at it.
 const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: refused\r\n\r\n";
+/// What may come once before a head.
+const EMPTY_LINE: &[u8] = b"\r\n";
 /// Bytes asked of the socket at once while a head is read.
 const READ_BYTES: usize = 4096;
 /// Bytes of a body passed on at once: the library's buffers grow, and their tails must be zeroed.
@@ -147,6 +151,8 @@ pub(crate) struct Gate {
     clocks: Clocks,
     state: State,
     held: BytesMut,
+    /// Whether an empty line came before the present head.
+    after_empty_line: bool,
     /// When the first byte of the present head came; of the first one: the accept.
     head_since: Instant,
     /// Moved only when it fires, and for a head that does not come whole.
@@ -164,6 +170,7 @@ impl Gate {
             clocks,
             state: State::Head { seen: 0 },
             held: BytesMut::new(),
+            after_empty_line: false,
             head_since: now,
             read_timer: Box::pin(tokio::time::sleep_until(now + clocks.head)),
             write_timer: None,
@@ -174,6 +181,15 @@ impl Gate {
     /// Waits for a whole head. `Ready(false)` at the end of the stream.
     fn poll_head(&mut self, cx: &mut Context<'_>, mut seen: usize) -> Poll<io::Result<bool>> {
         loop {
+            if self.held.starts_with(EMPTY_LINE) {
+                if std::mem::replace(&mut self.after_empty_line, true) {
+                    self.refuse(BAD_REQUEST);
+                    return Poll::Ready(Ok(true));
+                }
+                self.held.advance(EMPTY_LINE.len());
+                seen = 0;
+                continue;
+            }
             match head::find_end(&self.held, seen) {
                 Ok(Scan::Complete(length)) => {
                     self.judge(length);
@@ -187,7 +203,9 @@ impl Gate {
             }
             seen = self.held.len();
             self.state = State::Head { seen };
-            let first = seen == 0;
+            // On a new connection the clock has run since the empty line, which gains no time.
+            let lone = self.after_empty_line && self.conn.heads_passed.get() == 0;
+            let first = seen == 0 && !lone;
             match self.poll_more(cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(false)),
                 Poll::Ready(Ok(_)) if first => self.head_since = Instant::now(),
@@ -282,6 +300,7 @@ impl Gate {
             return State::Closed;
         }
         self.head_since = Instant::now();
+        self.after_empty_line = false;
         State::Head { seen: 0 }
     }
 

@@ -352,3 +352,81 @@ fn a_late_head_is_408_and_an_idle_connection_just_ends() {
     stream.read_to_end(&mut rest).unwrap();
     assert_eq!(rest, b"ok", "closed without another word");
 }
+
+/// RFC 9112 section 2.2: a server should ignore at least one empty line before a request line.
+#[test]
+fn one_empty_line_before_a_head_is_dropped_and_a_second_one_refused() {
+    let backend = Backend::start(|_| ok("ok"));
+    let balancer = Balancer::start(&[&backend], &[]);
+    let last = get("");
+    let post = |body: &str| format!("POST /p HTTP/1.1\r\nHost: a\r\n{body}");
+    let length = post("Content-Length: 2\r\n\r\nhi");
+    let chunks = post("Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+    let no_body = "GET /n HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (request, codes) in [
+        (format!("\r\n{last}"), vec![200]),
+        (format!("{length}\r\n{last}"), vec![200, 200]),
+        (format!("{chunks}\r\n{last}"), vec![200, 200]),
+        (format!("\r\n{no_body}\r\n{last}"), vec![200, 200]),
+        (format!("\r\n\r\n{last}"), vec![400]),
+        (format!("{length}\r\n\r\n{last}"), vec![200, 400]),
+        (format!("\n{last}"), vec![400]),
+        (format!("\r\n\n{last}"), vec![400]),
+        (format!("\r\n {last}"), vec![400]),
+        (format!("\r{last}"), vec![400]),
+        // Still one request: what looks like another is its body.
+        (
+            format!(
+                "\r\nPOST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n\r\n{no_body}",
+                no_body.len() + 2
+            ),
+            vec![200],
+        ),
+    ] {
+        let before = backend.seen().len();
+        let answer = balancer.raw(&request);
+        let got: Vec<u16> = answer
+            .split("HTTP/1.1 ")
+            .skip(1)
+            .map(|head| head[..3].parse().unwrap())
+            .collect();
+        assert_eq!(got, codes, "{request:?}: {answer}");
+        let passed = codes.iter().filter(|code| **code == 200).count();
+        let seen = backend.seen().split_off(before);
+        assert_eq!(seen.len(), passed, "{request:?}");
+        assert!(seen.iter().all(|s| !s.head.starts_with(['\r', '\n'])));
+    }
+    // However its bytes come.
+    let mut stream = balancer.connect();
+    for part in ["\r", "\n", "GE", &last[2..]] {
+        stream.write_all(part.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(status(&read_all(&mut stream)), 200);
+}
+
+#[test]
+fn an_empty_line_neither_starts_nor_stops_the_clock_of_a_head() {
+    let backend = Backend::start(|_| ok("ok"));
+    let flags = ["--timeout-head", "1s", "--client-idle", "1h"];
+    let balancer = Balancer::start(&[&backend], &flags);
+    let mut lone = balancer.connect();
+    lone.write_all(b"\r\n").unwrap();
+    assert_eq!(status(&read_all(&mut lone)), 408);
+    let mut kept = balancer.connect();
+    kept.write_all(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    assert_eq!(status(&read_head(&mut kept)), 200);
+    kept.read_exact(&mut [0; 2]).unwrap();
+    // The end of a body, as some clients write it; then silence for longer than a head may take.
+    kept.write_all(b"\r\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1300));
+    let (begin, end) = (
+        "GET /y HTTP/1.1\r\n",
+        "Host: a\r\nConnection: close\r\n\r\n",
+    );
+    kept.write_all(begin.as_bytes()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    kept.write_all(end.as_bytes()).unwrap();
+    assert_eq!(status(&read_all(&mut kept)), 200);
+}
