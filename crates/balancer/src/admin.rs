@@ -168,6 +168,11 @@ struct Now {
     strategy: String,
     seed: u64,
     protection: &'static str,
+    /// Longest wait for answers before a pick; null: nobody is asked.
+    ask_first_ms: Option<f64>,
+    /// Whether the present strategy has picks that wait.
+    asks_first: bool,
+    ask_ms_mean: Option<f64>,
     received: u64,
     /// Requests that ended without a dispatch.
     unserved: u64,
@@ -185,7 +190,7 @@ struct Now {
 fn now(core: &Core) -> Now {
     let state = core.lock();
     let counts = &state.counts;
-    let picks = &counts.pick_time;
+    let (picks, asks) = (&counts.pick_time, &counts.ask_time);
     let backends = state.dispatcher.backends();
     let name = |id: &strategies::BackendId| Some(backends.get(*id)?.name.to_string());
     Now {
@@ -193,6 +198,9 @@ fn now(core: &Core) -> Now {
         strategy: state.dispatcher.spec().to_string(),
         seed: state.dispatcher.options().seed,
         protection: state.protection(),
+        ask_first_ms: state.asking.wait().map(|d| d.as_secs_f64() * 1e3),
+        asks_first: state.asking.applies_to(state.dispatcher.spec()),
+        ask_ms_mean: (asks.count > 0).then(|| asks.sum_ns as f64 / asks.count as f64 / 1e6),
         received: counts.received,
         unserved: counts.unserved,
         in_flight: state.dispatcher.open_len(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod rules;
 
+use crate::ask_first::GIVEN_UP_AFTER_MS;
 use crate::settings::Settings;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -95,6 +96,10 @@ pub(crate) struct Serve {
     /// How often each worker's /stats is read.
     #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
     pub(crate) stats_interval: Duration,
+    /// Before each pick ask every eligible worker for a report and wait this long at most (1ms to 1s);
+    /// for strategies that read polls or probes, nothing for the others [default: nobody is asked].
+    #[arg(long, allow_hyphen_values = true, value_name = "D", value_parser = |t: &str| within(t, 1, GIVEN_UP_AFTER_MS))]
+    pub(crate) ask_first: Option<Duration>,
     /// Latency model for predictive strategies, or a folder of them (repeat); named after its file
     /// unless NAME is given.
     #[arg(long = "model", value_name = "[NAME=]F")]

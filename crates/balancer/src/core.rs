@@ -1,5 +1,6 @@
 //! The dispatcher behind its lock: every call is made, counted and logged here, in one order.
 
+use crate::ask_first::Asking;
 use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::event_log::{self, Completion, EventLog, Loss};
@@ -19,7 +20,7 @@ use strategies::{
     Answer, Backend, BackendId, Dispatch, Dispatcher, NewBackend, PollMark, PoolError, Request,
     Spec, Status, Time,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// A client that has waited this many usual latencies for the head of an answer has seen a time-out,
 /// whoever's patience ends first: ten times the normal time is where waiting longer brings little more.
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     /// Grows with every reset: what was begun before belongs to another run.
     pub(crate) epoch: u64,
+    pub(crate) asking: Asking,
     classes: Classes,
     log: Option<EventLog>,
     protection: &'static str,
@@ -96,6 +98,7 @@ impl Core {
         dispatcher: Dispatcher,
         log: Option<EventLog>,
         protection: &'static str,
+        asking: Asking,
     ) -> Arc<Self> {
         let (probes, asked) = mpsc::channel(MAX_PROBES);
         let mut state = State {
@@ -104,6 +107,7 @@ impl Core {
             counts: Counts::default(),
             clock: Clock::start(),
             epoch: 0,
+            asking,
             classes: Classes::default(),
             log,
             protection,
@@ -114,6 +118,7 @@ impl Core {
         };
         state.log_start();
         state.show_caution();
+        state.tell_of_asking();
         Arc::new(Self {
             state: Mutex::new(state),
             probes: Mutex::new(Some(asked)),
@@ -296,6 +301,12 @@ impl State {
         self.dispatcher.mark_poll(now, id)
     }
 
+    /// The backends to be asked before a pick, with their turns; none if that is not wished for.
+    pub(crate) fn whom_to_ask(&mut self, tried: &[BackendId]) -> Vec<(BackendId, Arc<Semaphore>)> {
+        self.begin();
+        self.asking.round(&self.dispatcher, tried)
+    }
+
     /// Takes a report in, if its backend is still a member and it is news.
     pub(crate) fn report(&mut self, id: BackendId, mark: Option<PollMark>, report: Report) {
         let now = self.begin();
@@ -375,11 +386,22 @@ impl State {
         }
     }
 
+    /// Says that a strategy has no use for what it could ask.
+    fn tell_of_asking(&self) {
+        let spec = self.dispatcher.spec();
+        if self.asking.wait().is_some() && !self.asking.applies_to(spec) {
+            tracing::info!(
+                "{spec} reads neither polls nor probes: nobody is asked before its picks"
+            );
+        }
+    }
+
     /// Changes the strategy live; what the old one learned is gone.
     pub(crate) fn set_strategy(&mut self, spec: &Spec) -> Result<(), PoolError> {
         let now = self.begin();
         self.dispatcher.set_strategy(now, spec)?;
         self.show_caution();
+        self.tell_of_asking();
         self.in_force = InForce::of(spec);
         let t_ns = self.dispatcher.now().as_nanos();
         self.log(Event::Strategy {
@@ -414,6 +436,7 @@ impl State {
         self.clock = Clock::start();
         self.epoch += 1;
         self.log_start();
+        self.tell_of_asking();
         Ok(old_log_complete)
     }
 

@@ -6,9 +6,6 @@ use strategies::{BackendId, Outcome, Status};
 const RECENT: usize = 50;
 /// Picks remembered for the live page.
 const LAST_PICKS: usize = 256;
-/// Upper bounds of the pick-time buckets, ns.
-pub(crate) const PICK_BUCKETS_NS: [u64; 8] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000];
-
 /// Counters of the whole process.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -26,7 +23,9 @@ pub(crate) struct Counts {
     /// Picks that broke a rule the dispatcher keeps; there are none.
     pub(crate) wrong_picks: u64,
     pub(crate) by_reason: std::collections::BTreeMap<&'static str, u64>,
-    pub(crate) pick_time: PickTime,
+    pub(crate) pick_time: Times<PickBuckets>,
+    /// Waits for answers before picks.
+    pub(crate) ask_time: Times<AskBuckets>,
     by_backend: Vec<BackendCounts>,
 }
 
@@ -83,6 +82,7 @@ pub(crate) struct BackendCounts {
     pub(crate) probes: u64,
     /// Probes without an answer in time, or that could not be sent.
     pub(crate) probes_failed: u64,
+    pub(crate) questions: Questions,
     latency_sum_ms: f64,
     recent_ms: std::collections::VecDeque<f64>,
 }
@@ -143,20 +143,74 @@ fn is_client_error(outcome: &Outcome) -> bool {
     outcome.http_status.is_some_and(|s| (400..500).contains(&s))
 }
 
-/// How long picks took.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PickTime {
-    pub(crate) count: u64,
-    pub(crate) sum_ns: u64,
-    /// Picks within each bound of [`PICK_BUCKETS_NS`], not cumulative; the last holds the rest.
-    pub(crate) buckets: [u64; PICK_BUCKETS_NS.len() + 1],
+/// Questions asked before picks, by how they ended; those under way are not in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Questions {
+    /// Before the wait of their pick was over.
+    pub(crate) answered: u64,
+    /// After it; the report counts for later picks.
+    pub(crate) late: u64,
+    /// Never, or not by a statement.
+    pub(crate) failed: u64,
+    /// Not put: as many as are allowed were under way until the wait was over.
+    pub(crate) unsent: u64,
 }
 
-impl PickTime {
-    /// Counts one pick.
+impl Questions {
+    /// All that ended, those that were not put included.
+    pub(crate) fn all(&self) -> u64 {
+        self.answered + self.late + self.failed + self.unsent
+    }
+}
+
+/// Number of bounds of a histogram.
+const BOUNDS: usize = 8;
+
+/// Upper bounds of a histogram's buckets, ns, ascending.
+pub(crate) trait Buckets {
+    const BOUNDS_NS: [u64; BOUNDS];
+}
+
+/// Of the time a pick takes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PickBuckets;
+
+impl Buckets for PickBuckets {
+    const BOUNDS_NS: [u64; BOUNDS] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000];
+}
+
+/// Of the wait for answers before a pick.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AskBuckets;
+
+impl Buckets for AskBuckets {
+    const BOUNDS_NS: [u64; BOUNDS] = [
+        250_000,
+        500_000,
+        1_000_000,
+        2_000_000,
+        3_000_000,
+        5_000_000,
+        25_000_000,
+        100_000_000,
+    ];
+}
+
+/// How long something took.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Times<B> {
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u64,
+    /// Times within each bound, not cumulative; the last holds the rest.
+    pub(crate) buckets: [u64; BOUNDS + 1],
+    bounds: std::marker::PhantomData<B>,
+}
+
+impl<B: Buckets> Times<B> {
+    /// Counts one.
     pub(crate) fn record(&mut self, ns: u64) {
         self.count += 1;
         self.sum_ns += ns;
-        self.buckets[PICK_BUCKETS_NS.partition_point(|bound| *bound < ns)] += 1;
+        self.buckets[B::BOUNDS_NS.partition_point(|bound| *bound < ns)] += 1;
     }
 }

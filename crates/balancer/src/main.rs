@@ -1,6 +1,7 @@
 //! The balancer: a streaming reverse proxy whose every choice is made by one dispatcher.
 
 mod admin;
+mod ask_first;
 mod cli;
 mod clock;
 mod core;
@@ -9,6 +10,7 @@ mod event_log;
 mod models;
 mod polls;
 mod proxy;
+mod questions;
 mod registry;
 mod replay;
 mod serve;

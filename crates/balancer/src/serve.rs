@@ -1,12 +1,14 @@
 //! Starting, running and stopping the balancer.
 
 use crate::admin::{self, Guard};
+use crate::ask_first::Asking;
 use crate::cli::Serve;
 use crate::core::Core;
 use crate::event_log::{EventLog, Refusal};
 use crate::polls::{self, Polling};
 use crate::proxy::forward::RequestIds;
 use crate::proxy::server::{self, Shared};
+use crate::questions;
 use crate::settings::NOT_YET;
 use anyhow::Context as _;
 use gate::{Ending, bind, block_on_one_thread};
@@ -94,7 +96,8 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let core = Core::new(dispatcher, log, args.protection.name());
+    let asking = Asking::new(args.ask_first);
+    let core = Core::new(dispatcher, log, args.protection.name(), asking);
     block_on_one_thread(run(args, core, traffic, admin, guard))?
 }
 
@@ -126,6 +129,7 @@ async fn run(
     let shared = Shared {
         core: Arc::clone(&core),
         settings: args.settings(),
+        ask_first: args.ask_first,
         ids: Arc::new(RequestIds::new(format!("{boot:x}"))),
         trusted_peers: args.trusted_peers.clone().into(),
         stop: stopped,
@@ -219,7 +223,7 @@ pub(crate) fn healthcheck(url: &str) -> anyhow::Result<ExitCode> {
             .build()?;
         let answer = client.get(format!("{url}/readyz")).send().await?;
         let ok = answer.status().is_success();
-        let text = polls::read_at_most(answer, MAX_HEALTH_BYTES).await?;
+        let text = questions::read_at_most(answer, MAX_HEALTH_BYTES).await?;
         console::print(format_args!("{}", String::from_utf8_lossy(&text)))?;
         Ok(if ok {
             ExitCode::SUCCESS

@@ -49,6 +49,9 @@ pub(super) struct View {
     latency_ms_recent: Option<f64>,
     polls: u64,
     polls_failed: u64,
+    /// Asked before picks; answered in time.
+    questions: u64,
+    questions_answered: u64,
     connections_opened: u64,
     connections_reused: u64,
 }
@@ -100,6 +103,8 @@ pub(super) fn views(state: &State) -> Vec<View> {
             latency_ms_recent: counts.recent_mean_ms(),
             polls: counts.polls,
             polls_failed: counts.polls_failed,
+            questions: counts.questions.all(),
+            questions_answered: counts.questions.answered,
             connections_opened: counts.connections_opened,
             connections_reused: counts.connections_reused,
         }

@@ -3,7 +3,7 @@
 mod ejections;
 
 use crate::core::Core;
-use crate::counts::PICK_BUCKETS_NS;
+use crate::counts::{Buckets, Times};
 use std::fmt::Write;
 
 /// The page.
@@ -54,7 +54,18 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
         state.log_lines_lost()
     )?;
     gauges(&mut out, counts)?;
-    pick_time(&mut out, counts)?;
+    histogram(
+        &mut out,
+        "plumbline_pick_seconds",
+        "How long picks took.",
+        &counts.pick_time,
+    )?;
+    histogram(
+        &mut out,
+        "plumbline_ask_seconds",
+        "How long picks waited for answers of workers.",
+        &counts.ask_time,
+    )?;
     let backends = state.dispatcher.backends();
     let members: Vec<_> = backends.members().map(|b| (b, counts.peek(b.id))).collect();
     family(
@@ -179,6 +190,27 @@ pub(super) fn render(core: &Core) -> Result<String, std::fmt::Error> {
             )?;
         }
     }
+    family(
+        &mut out,
+        "plumbline_questions",
+        "counter",
+        "Questions before picks, by how they ended.",
+    )?;
+    for (b, c) in &members {
+        let asked = &c.questions;
+        for (result, n) in [
+            ("answered", asked.answered),
+            ("late", asked.late),
+            ("failed", asked.failed),
+            ("unsent", asked.unsent),
+        ] {
+            let name = &b.name;
+            writeln!(
+                out,
+                "plumbline_questions_total{{backend=\"{name}\",result=\"{result}\"}} {n}"
+            )?;
+        }
+    }
     ejections::render(&mut out, &state)?;
     out.push_str("# EOF\n");
     Ok(out)
@@ -211,24 +243,21 @@ fn gauges(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result 
     )
 }
 
-fn pick_time(out: &mut String, counts: &crate::counts::Counts) -> std::fmt::Result {
-    family(
-        out,
-        "plumbline_pick_seconds",
-        "histogram",
-        "How long picks took.",
-    )?;
+fn histogram<B: Buckets>(
+    out: &mut String,
+    name: &str,
+    help: &str,
+    times: &Times<B>,
+) -> std::fmt::Result {
+    family(out, name, "histogram", help)?;
     let mut below = 0;
-    for (bound, n) in PICK_BUCKETS_NS.iter().zip(counts.pick_time.buckets) {
+    for (bound, n) in B::BOUNDS_NS.iter().zip(times.buckets) {
         below += n;
         let seconds = *bound as f64 / 1e9;
-        writeln!(
-            out,
-            "plumbline_pick_seconds_bucket{{le=\"{seconds}\"}} {below}"
-        )?;
+        writeln!(out, "{name}_bucket{{le=\"{seconds}\"}} {below}")?;
     }
-    let (count, sum_s) = (counts.pick_time.count, counts.pick_time.sum_ns as f64 / 1e9);
-    writeln!(out, "plumbline_pick_seconds_bucket{{le=\"+Inf\"}} {count}")?;
-    writeln!(out, "plumbline_pick_seconds_sum {sum_s}")?;
-    writeln!(out, "plumbline_pick_seconds_count {count}")
+    let (count, sum_s) = (times.count, times.sum_ns as f64 / 1e9);
+    writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {count}")?;
+    writeln!(out, "{name}_sum {sum_s}")?;
+    writeln!(out, "{name}_count {count}")
 }

@@ -1,4 +1,5 @@
 use super::{Attempt, Core, Picked, Ticket, Told};
+use crate::ask_first::Asking;
 use crate::event_log::EventLog;
 use schema::decision::Decision;
 use schema::event::Event;
@@ -20,7 +21,7 @@ fn core(strategy: &str, log: Option<&Path>) -> Arc<Core> {
     let spec = strategy.parse().unwrap();
     let dispatcher = Dispatcher::new(&spec, &members, Options::default()).unwrap();
     let log = log.map(|path| EventLog::create(path).unwrap());
-    Core::new(dispatcher, log, "plain")
+    Core::new(dispatcher, log, "plain", Asking::new(None))
 }
 
 fn pick(core: &Arc<Core>, tried: &[BackendId]) -> Option<Picked> {

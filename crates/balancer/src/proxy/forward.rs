@@ -6,6 +6,7 @@ use super::fields::{self, Peer, safe_request_id};
 use super::framing::{self, Refusal};
 use super::pool::{self, Pool, Sender};
 use super::receipt::Receipt;
+use crate::ask_first::Asker;
 use crate::core::{Attempt, Core, Picked, Ticket, Told};
 use crate::settings::Settings;
 use gate::Conn;
@@ -26,11 +27,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strategies::{Answer, BackendId, Status};
 use tokio::time::Instant;
 
+/// Backends that a request has been sent to and may not go to again: an attempt is repeated only where a
+/// kept connection was closed, which says nothing of the backend.
+const TRIED: &[BackendId] = &[];
+
 /// What all requests of one thread share.
 pub(crate) struct Proxy {
     pub(crate) core: Arc<Core>,
     pub(crate) settings: Settings,
     pub(crate) pool: Rc<Pool>,
+    /// Asks before picks, if that is wished for.
+    pub(crate) asker: Option<Asker>,
     pub(crate) ids: Arc<RequestIds>,
     /// Peers whose `X-Forwarded-*` are believed.
     pub(crate) trusted_peers: Arc<[IpAddr]>,
@@ -146,6 +153,9 @@ impl Proxy {
         let mut body = RequestBody::new(body, conn, &self.settings, Rc::clone(&progress));
         let mut number = 0;
         loop {
+            if let Some(asker) = &self.asker {
+                asker.ask(TRIED, job.began + self.settings.total).await;
+            }
             let Some(picked) = self.pick(&head, peer, number, &job, receipt.id()) else {
                 return refuse(answer::NO_BACKEND, number, receipt);
             };
@@ -204,7 +214,7 @@ impl Proxy {
             headers: &head.headers,
             body_len: job.body_len,
             number,
-            tried: &[],
+            tried: TRIED,
             cost_mi: number_of(head.headers.get(headers::TASK_SIZE_MI)),
         })
     }

@@ -2,6 +2,7 @@
 
 use super::forward::{Proxy, RequestIds};
 use super::pool::Pool;
+use crate::ask_first::Asker;
 use crate::core::Core;
 use crate::settings::Settings;
 use gate::{Door, Ending, Room, block_on_one_thread};
@@ -23,6 +24,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     pub(crate) settings: Settings,
+    /// Longest wait for answers before a pick.
+    pub(crate) ask_first: Option<Duration>,
     pub(crate) ids: Arc<RequestIds>,
     pub(crate) trusted_peers: Arc<[IpAddr]>,
     pub(crate) stop: watch::Receiver<bool>,
@@ -60,7 +63,13 @@ async fn serve(listener: TcpListener, shared: Shared, room: Arc<Room>) -> io::Re
         grace: shared.settings.grace,
         stop: shared.stop,
     };
+    let asker = shared
+        .ask_first
+        .map(|wait| Asker::new(Arc::clone(&shared.core), wait))
+        .transpose()
+        .map_err(io::Error::other)?;
     let proxy = Rc::new(Proxy {
+        asker,
         core: shared.core,
         settings: shared.settings,
         pool: Rc::new(Pool::default()),

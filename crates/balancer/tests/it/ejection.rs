@@ -140,7 +140,7 @@ fn a_hung_backend_is_found_though_its_clients_give_up_first() {
     assert_eq!(state(&balancer).as_deref(), Some("up"));
     // Who has waited for far longer than that has seen a time-out.
     let waiting: Vec<_> = (0..4).map(|_| ask()).collect();
-    balancer.until("hanging", |_| hung.hanging.load(Ordering::SeqCst) == 2);
+    balancer.until("hanging", |_| hung.hanging() == 2);
     std::thread::sleep(Duration::from_secs(2));
     drop(waiting);
     balancer.until("ejected", |b| state(b).as_deref() == Some("ejected"));

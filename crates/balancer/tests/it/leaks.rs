@@ -3,7 +3,6 @@
 use crate::support::{Act, Backend, Balancer, connect, fields, ok, read_head, status};
 use std::io::Write;
 use std::net::TcpListener;
-use std::sync::atomic::Ordering;
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -47,12 +46,7 @@ fn every_way_out_lowers_every_gauge_and_is_counted_once() {
         &["--protection", "plain", "--strategy", "random"],
     );
     let (cancelled, half_read, reset, cut, good) = (100, 30, 50, 30, 60);
-    let hanging = || {
-        backends
-            .iter()
-            .map(|b| b.hanging.load(Ordering::SeqCst))
-            .sum::<usize>()
-    };
+    let hanging = || backends.iter().map(|b| b.hanging()).sum::<usize>();
     // Gone before the head of the answer.
     let clients: Vec<_> = (0..cancelled)
         .map(|_| {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod ask_first;
 mod bodies;
 mod ejection;
 mod framing;

@@ -62,6 +62,34 @@ fn bad_input_is_named_with_its_bound_and_exits_2() {
             vec!["timeout-connect", "10ms"],
         ),
         (
+            vec!["--backend", good, "--ask-first", "0s"],
+            vec!["--ask-first", "between 1ms and 1s"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", "0"],
+            vec!["--ask-first", "unit"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", "3"],
+            vec!["--ask-first", "unit"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", "-1ms"],
+            vec!["--ask-first", "-1ms"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", "10h"],
+            vec!["--ask-first", "10h", "between 1ms and 1s"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", "999us"],
+            vec!["--ask-first", "between 1ms and 1s"],
+        ),
+        (
+            vec!["--backend", good, "--ask-first", ""],
+            vec!["--ask-first", "unit"],
+        ),
+        (
             vec!["--backend", good, "--admin", "0.0.0.0:0"],
             vec!["--admin", "--admin-open"],
         ),

@@ -1,11 +1,14 @@
-//! A balancer process, a scripted backend, a raw client.
+//! A balancer process, a worker process, a scripted backend, a raw client.
+
+mod backend;
+
+pub(crate) use backend::{Act, Backend, ok};
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A wait that is only reached when something is broken.
@@ -278,164 +281,4 @@ pub(crate) fn fields<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
         .filter(|(n, _)| n.eq_ignore_ascii_case(name))
         .map(|(_, value)| value.trim())
         .collect()
-}
-
-/// A request as the backend saw it.
-#[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
-    /// Which connection it came on, from 0.
-    pub(crate) connection: usize,
-}
-
-/// What a backend does with a request.
-pub(crate) enum Act {
-    /// Sends these bytes and goes on.
-    Answer(Vec<u8>),
-    /// Sends these bytes and closes.
-    AnswerAndClose(Vec<u8>),
-    /// Sends these bytes, then resets the connection.
-    AnswerAndReset(Vec<u8>),
-    /// Never answers; ends when the balancer closes.
-    Hang,
-}
-
-/// A 200 with this body.
-pub(crate) fn ok(body: &str) -> Act {
-    let length = body.len();
-    Act::Answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes())
-}
-
-type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
-
-/// A scripted backend on a port of its own.
-pub(crate) struct Backend {
-    pub(crate) address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    connections: Arc<AtomicUsize>,
-    /// Requests being hung.
-    pub(crate) hanging: Arc<AtomicUsize>,
-}
-
-impl Backend {
-    pub(crate) fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Self {
-        let script: Script = Arc::new(script);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let backend = Self {
-            address: listener.local_addr().unwrap(),
-            seen: Arc::default(),
-            connections: Arc::default(),
-            hanging: Arc::default(),
-        };
-        let (seen, connections) = (backend.seen.clone(), backend.connections.clone());
-        let hanging = backend.hanging.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (script, seen, hanging) = (script.clone(), seen.clone(), hanging.clone());
-                let connections = connections.clone();
-                std::thread::spawn(move || {
-                    serve(stream.unwrap(), &script, &seen, &connections, &hanging)
-                });
-            }
-        });
-        backend
-    }
-
-    /// Requests seen, statistics polls left out.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
-    }
-
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-fn serve(
-    mut stream: TcpStream,
-    script: &Script,
-    seen: &Mutex<Vec<Seen>>,
-    connections: &AtomicUsize,
-    hanging: &AtomicUsize,
-) {
-    let _ = stream.set_nodelay(true);
-    let mut number = None;
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let head = read_head(&mut reader);
-        if head.is_empty() {
-            return;
-        }
-        if head.starts_with("GET /stats ") {
-            let stats = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-            if stream.write_all(stats.as_bytes()).is_err() {
-                return;
-            }
-            continue;
-        }
-        let Some(body) = read_body(&mut reader, &head) else {
-            return;
-        };
-        let connection = *number.get_or_insert_with(|| connections.fetch_add(1, Ordering::SeqCst));
-        let request = Seen {
-            head,
-            body,
-            connection,
-        };
-        seen.lock().unwrap().push(request.clone());
-        match script(&request) {
-            Act::Answer(bytes) => {
-                if stream.write_all(&bytes).is_err() {
-                    return;
-                }
-            }
-            Act::AnswerAndClose(bytes) => {
-                let _ = stream.write_all(&bytes);
-                let _ = stream.shutdown(Shutdown::Both);
-                return;
-            }
-            Act::AnswerAndReset(bytes) => {
-                let _ = stream.write_all(&bytes);
-                if !bytes.is_empty() {
-                    // What was sent must arrive before the reset overtakes it.
-                    std::thread::sleep(Duration::from_millis(30));
-                }
-                let socket = socket2::SockRef::from(&stream);
-                socket.set_linger(Some(Duration::ZERO)).unwrap();
-                return;
-            }
-            Act::Hang => {
-                hanging.fetch_add(1, Ordering::SeqCst);
-                let mut rest = Vec::new();
-                let _ = reader.read_to_end(&mut rest);
-                hanging.fetch_sub(1, Ordering::SeqCst);
-                return;
-            }
-        }
-    }
-}
-
-/// Reads by length or by chunks, decoded; `None` if it breaks off.
-fn read_body(reader: &mut impl BufRead, head: &str) -> Option<Vec<u8>> {
-    if let Some(length) = fields(head, "content-length").first() {
-        let mut body = vec![0; length.parse().unwrap()];
-        reader.read_exact(&mut body).ok()?;
-        return Some(body);
-    }
-    let mut body = Vec::new();
-    if fields(head, "transfer-encoding").is_empty() {
-        return Some(body);
-    }
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let size = usize::from_str_radix(line.trim(), 16).ok()?;
-        let mut chunk = vec![0; size + 2];
-        reader.read_exact(&mut chunk).ok()?;
-        if size == 0 {
-            return Some(body);
-        }
-        body.extend_from_slice(&chunk[..size]);
-    }
 }
