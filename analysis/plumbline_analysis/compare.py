@@ -309,6 +309,7 @@ _CONDITIONS = (
     ("backend.workers", "workers"),
     ("protection", "protection"),
     ("stats_interval_ms", "stats interval"),
+    ("ask_first_ms", "wait for reports asked for before a pick"),
     ("host.cpu_model", "processor"),
     ("host.cores", "host cores"),
     ("versions.git_commit", "commit"),

@@ -305,6 +305,11 @@ def _rr_over_wrr(lines: list[dict]) -> Interval | None:
     return Interval(1 / found.point, 1 / found.high, 1 / found.low) if found else None
 
 
+def _asked(manifest: dict) -> str:
+    wait_ms = manifest.get("ask_first_ms")
+    return "" if wait_ms is None else f", and asked for before picks, {wait_ms:g} ms at most"
+
+
 def _facts(results: Results) -> list[tuple[str, str]]:
     m = results.manifest
     host, burn, work, versions = m["host"], m["burn"], m["workload"], m["versions"]
@@ -343,7 +348,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("Back end", f"{backend.get('kind', '')} ({backend.get('reason', '')})"),
         (
             "Protection",
-            f"{m.get('protection', '')}; stats polled every {m.get('stats_interval_ms', 0):g} ms",
+            f"{m.get('protection', '')}; stats polled every {m.get('stats_interval_ms', 0):g} ms{_asked(m)}",
         ),
         (
             "Blocks",

@@ -27,9 +27,9 @@ use tokio::time::{Instant, timeout_at};
 
 /// Questions to one worker under way at most, over all threads.
 const QUESTIONS_AT_ONCE: usize = 64;
-/// A question without an answer is given up after this long, ms: the longest wait that may be asked
-/// for, so that no pick waits for a question that is already given up.
-pub(crate) const GIVEN_UP_AFTER_MS: u64 = 1000;
+/// A question without an answer is given up after this long: the longest wait that may be asked for, so
+/// that no pick waits for a question that is already given up.
+const GIVEN_UP_AFTER: Duration = schema::ask_first::MOST;
 
 /// The wait, and the turns at each worker. Part of what the dispatcher's lock guards.
 pub(crate) struct Asking {
@@ -102,10 +102,9 @@ impl Asker {
     /// # Errors
     /// The HTTP library cannot be set up.
     pub(crate) fn new(core: Arc<Core>, wait: Duration) -> anyhow::Result<Self> {
-        let patience = Duration::from_millis(GIVEN_UP_AFTER_MS);
         Ok(Self {
             core,
-            client: questions::client(patience, QUESTIONS_AT_ONCE)?,
+            client: questions::client(GIVEN_UP_AFTER, QUESTIONS_AT_ONCE)?,
             wait,
         })
     }

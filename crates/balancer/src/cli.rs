@@ -2,11 +2,11 @@
 
 pub(crate) mod rules;
 
-use crate::ask_first::GIVEN_UP_AFTER_MS;
 use crate::settings::Settings;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use input::models::ModelFlag;
+use schema::ask_first::AskFirst;
 use schema::headers::is_name;
 use schema::problem::{Problem, nearest};
 use schema::protection::Preset;
@@ -97,9 +97,9 @@ pub(crate) struct Serve {
     #[arg(long, default_value = "100ms", value_name = "D", value_parser = parse_interval)]
     pub(crate) stats_interval: Duration,
     /// Before each pick ask every eligible worker for a report and wait this long at most (1ms to 1s);
-    /// for strategies that read polls or probes, nothing for the others [default: nobody is asked].
-    #[arg(long, allow_hyphen_values = true, value_name = "D", value_parser = |t: &str| within(t, 1, GIVEN_UP_AFTER_MS))]
-    pub(crate) ask_first: Option<Duration>,
+    /// for strategies that read polls or probes, nothing for the others.
+    #[arg(long, allow_hyphen_values = true, default_value_t = AskFirst::OFF, value_name = "D|off")]
+    pub(crate) ask_first: AskFirst,
     /// Latency model for predictive strategies, or a folder of them (repeat); named after its file
     /// unless NAME is given.
     #[arg(long = "model", value_name = "[NAME=]F")]

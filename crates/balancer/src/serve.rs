@@ -96,7 +96,7 @@ pub(crate) fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let asking = Asking::new(args.ask_first);
+    let asking = Asking::new(args.ask_first.wait());
     let core = Core::new(dispatcher, log, args.protection.name(), asking);
     block_on_one_thread(run(args, core, traffic, admin, guard))?
 }
@@ -129,7 +129,7 @@ async fn run(
     let shared = Shared {
         core: Arc::clone(&core),
         settings: args.settings(),
-        ask_first: args.ask_first,
+        ask_first: args.ask_first.wait(),
         ids: Arc::new(RequestIds::new(format!("{boot:x}"))),
         trusted_peers: args.trusted_peers.clone().into(),
         stop: stopped,

@@ -5,6 +5,7 @@
 //! record and event log, the manifest of a result folder. The crate does no I/O, reads no clock and
 //! holds no state; random draws come from named streams of an explicit seed ([`rng`]).
 
+pub mod ask_first;
 pub mod decision;
 pub mod duration;
 pub mod event;

@@ -45,6 +45,9 @@ pub struct Manifest {
     pub seed: u64,
     /// Stats poll interval, ms.
     pub stats_interval_ms: f64,
+    /// Longest wait for reports asked for before a pick, ms; absent: nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_first_ms: Option<f64>,
     /// Planned blocks.
     pub blocks: u32,
     /// Leading requests of each arm flagged as warm-up.

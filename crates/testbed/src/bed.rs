@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) protection: String,
     /// Poll interval as a flag spells it.
     pub(crate) stats_interval: String,
+    /// Longest wait for reports before a pick, or `off`, as a flag spells it.
+    pub(crate) ask_first: String,
     /// Strategy and seed the balancer starts with; every arm resets them.
     pub(crate) strategy: String,
     pub(crate) seed: u64,
@@ -58,6 +60,9 @@ impl Settings {
             burn_fraction: manifest.burn.fraction,
             protection: manifest.protection.clone(),
             stats_interval: format!("{}ms", manifest.stats_interval_ms),
+            ask_first: manifest
+                .ask_first_ms
+                .map_or("off".into(), |ms| format!("{ms}ms")),
             strategy: manifest.strategies.first().cloned().unwrap_or_default(),
             seed: manifest.seed,
             models: (!manifest.models.is_empty()).then(|| folder.path("models")),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use schema::ask_first::AskFirst;
 use schema::stats::Discipline;
 
 use crate::bed::CORES;
@@ -117,6 +118,10 @@ pub(crate) struct BenchArgs {
     /// Workers tell the work left of what they hold, for strategies with `reports=work`
     #[arg(long)]
     pub(crate) tell_work_left: bool,
+    /// Before each pick the balancer asks every eligible worker for a report and waits this long at most (1ms
+    /// to 1s); nothing for strategies that read neither polls nor probes
+    #[arg(long, allow_hyphen_values = true, default_value_t = AskFirst::OFF, value_name = "D|off")]
+    pub(crate) ask_first: AskFirst,
     /// Scale the arrivals to this load on the workers' cores
     #[arg(long, value_name = "RHO", value_parser = load, allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
@@ -133,7 +138,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with an interrupted bench; everything else comes from its manifest
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "cores", "discipline", "tell_work_left", "protection"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["strategies", "models", "workload", "load", "blocks", "seed", "preset", "burn_fraction", "mips_per_core", "cores", "discipline", "tell_work_left", "ask_first", "protection"])]
     pub(crate) resume: Option<PathBuf>,
     /// Balancer protection: plain compares strategies alone, guarded adds a limit per attempt,
     /// shedding, one repeat on a connection that was closed, and ejection
@@ -262,6 +267,7 @@ impl SmokeArgs {
             cores: Cores(CORES),
             discipline: Discipline::Ps,
             tell_work_left: false,
+            ask_first: AskFirst::OFF,
             backend: self.backend,
             blocks: None,
             seed: self.seed,

@@ -204,6 +204,14 @@ fn workload(manifest: &Manifest) -> String {
     format!("{} ({digest})", manifest.workload.name)
 }
 
+/// Whether and how long picks waited for reports.
+fn asked(manifest: &Manifest) -> String {
+    match manifest.ask_first_ms {
+        None => "nobody".into(),
+        Some(ms) => format!("every worker, {ms} ms at most"),
+    }
+}
+
 /// Conditions that differ and could explain a difference by themselves.
 fn differing(a: &Manifest, b: &Manifest) -> Vec<String> {
     let conditions = [
@@ -231,6 +239,7 @@ fn differing(a: &Manifest, b: &Manifest) -> Vec<String> {
         ("workload", workload(a), workload(b)),
         ("seed", a.seed.to_string(), b.seed.to_string()),
         ("protection", a.protection.clone(), b.protection.clone()),
+        ("asked before a pick", asked(a), asked(b)),
         (
             "commit",
             a.versions.git_commit.clone().unwrap_or_default(),

@@ -77,6 +77,8 @@ struct OfArm {
     /// Statistics as the twin was given them; absent without an event log.
     poll_interval_ms: Option<f64>,
     fetch_delay_ms: Option<f64>,
+    /// Longest wait for reports before a pick, on both sides; absent where nobody was asked.
+    ask_first_ms: Option<f64>,
     /// Marks of the recorded arm.
     flags: Vec<String>,
     late_burn_share: Option<f64>,
@@ -95,8 +97,9 @@ impl OfArm {
 
 /// Compares, prints and returns the exit code.
 pub(crate) async fn run(arguments: &CompareTwinArgs) -> anyhow::Result<u8> {
-    let recorded = Recorded::read(&arguments.results, &arguments.blocks)?;
+    let mut recorded = Recorded::read(&arguments.results, &arguments.blocks)?;
     let programs = Programs::find()?;
+    recorded.learn_waits(&programs)?;
     let twin = arguments
         .twin
         .clone()
@@ -180,6 +183,7 @@ fn compare_arm(
         arm,
         calibration,
         timing: timing.as_ref(),
+        wait_ms: recorded.wait_ms(arm),
         models: &recorded.folder.path("models"),
     };
     let twin_rows = run.rows(twin, &list, &out.join(format!("{}.csv", stem(arm))))?;
@@ -201,6 +205,7 @@ fn compare_arm(
         parity,
         poll_interval_ms: timing.as_ref().map(|t| t.interval_ns as f64 / 1e6),
         fetch_delay_ms: timing.as_ref().map(|t| t.fetch_ns as f64 / 1e6),
+        ask_first_ms: run.wait_ms,
         flags: arm.flags.clone(),
         late_burn_share: arm.late_burn_share,
         lateness_p99_us: arm.lateness_p99_us,
@@ -284,6 +289,12 @@ fn not_modelled(manifest: &Manifest) -> Vec<String> {
             .to_string(),
         "the spread of the overhead: the twin adds the same to every request".to_string(),
     ];
+    if manifest.ask_first_ms.is_some() {
+        left_out.push(
+            "the time of a question before a pick: in the twin it takes the overhead of a request"
+                .into(),
+        );
+    }
     if manifest.protection != "plain" {
         let what = "one repeat on a kept connection that was closed, and what becomes of a request whose \
                     client gives up";

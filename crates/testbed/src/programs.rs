@@ -41,6 +41,15 @@ pub(crate) struct Registered {
     pub(crate) name: String,
     pub(crate) aliases: Vec<String>,
     pub(crate) needs_model: bool,
+    /// What it looks at, one letter each.
+    pub(crate) reads: String,
+}
+
+impl Registered {
+    /// Whether it looks at polls or probes, so that its balancer may ask before a pick.
+    pub(crate) fn reads_reports(&self) -> bool {
+        self.reads.contains(['P', 'X'])
+    }
 }
 
 impl Programs {

@@ -63,6 +63,7 @@ pub(crate) async fn run(arguments: &UpArgs) -> anyhow::Result<u8> {
         burn_fraction: burn.fraction,
         protection: arguments.protection.clone(),
         stats_interval: "100ms".into(),
+        ask_first: "off".into(),
         strategy: strategy.clone(),
         seed: 0,
         models: (!found.is_empty()).then(models::shipped),

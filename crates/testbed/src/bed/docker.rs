@@ -443,6 +443,7 @@ fn variables(
         ("STRATEGY", settings.strategy.clone()),
         ("SEED", settings.seed.to_string()),
         ("STATS_INTERVAL", settings.stats_interval.clone()),
+        ("ASK_FIRST", settings.ask_first.clone()),
         ("PROTECTION", settings.protection.clone()),
         ("MODELS", root.join("models").display().to_string()),
         ("EVENTS", root.join("events").display().to_string()),

@@ -157,6 +157,7 @@ async fn start_balancer(
         .args(["--strategy", &settings.strategy])
         .args(["--seed", &settings.seed.to_string()])
         .args(["--stats-interval", &settings.stats_interval])
+        .args(["--ask-first", &settings.ask_first])
         .args(["--protection", &settings.protection])
         .args(
             settings

@@ -147,6 +147,7 @@ pub(super) fn plans(arguments: &BenchArgs, programs: &Programs) -> anyhow::Resul
             workload: describe(&workload),
             seed: arguments.seed,
             stats_interval_ms: STATS_INTERVAL_MS,
+            ask_first_ms: arguments.ask_first.wait().map(|d| d.as_secs_f64() * 1e3),
             blocks,
             warmup_requests: preset.warmup_requests(&workload),
             models: models::describe(&found)?,

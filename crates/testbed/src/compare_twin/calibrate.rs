@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use schema::manifest::{Manifest, WorkerLimits};
+use schema::manifest::{Arm, Manifest, WorkerLimits};
 use schema::problem::{Problem, Problems};
 use schema::row::Row;
 use schema::schedule;
@@ -79,9 +79,13 @@ fn read(path: &Path) -> anyhow::Result<Calibration> {
 /// From the requests of the result that had a core to themselves.
 fn from_rows(recorded: &Recorded) -> anyhow::Result<Calibration> {
     let manifest = &recorded.manifest;
+    // A wait for reports before the pick is no part of the overhead, if it can be told apart.
+    let unasked = |arm: &&Arm| recorded.wait_ms(arm).is_none();
+    let any_unasked = recorded.arms.iter().any(|arm| unasked(&arm));
     let runs: Vec<Vec<Vec<Stay>>> = recorded
         .arms
         .iter()
+        .filter(|arm| !any_unasked || unasked(arm))
         .map(|arm| {
             let rows = recorded.rows_of(arm);
             let workers = manifest.backend.workers.iter();

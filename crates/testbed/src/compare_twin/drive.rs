@@ -28,6 +28,8 @@ pub(super) struct TwinRun<'a> {
     pub(super) arm: &'a Arm,
     pub(super) calibration: &'a Calibration,
     pub(super) timing: Option<&'a Timing>,
+    /// Longest wait for reports before a pick, ms, if its balancer asked.
+    pub(super) wait_ms: Option<f64>,
     /// The result's folder of models.
     pub(super) models: &'a Path,
 }
@@ -93,7 +95,10 @@ impl TwinRun<'_> {
         let flags = flags
             .into_iter()
             .map(|(flag, value)| [flag.to_string(), value]);
-        flags.flatten().collect()
+        let asks = self
+            .wait_ms
+            .map(|ms| ["--ask-first".into(), format!("{ms}ms")]);
+        flags.chain(asks).flatten().collect()
     }
 
     fn model_files(&self) -> anyhow::Result<Vec<ModelFile>> {

@@ -13,6 +13,8 @@ use schema::workload::Workload;
 use crate::agreement::timing::{Log, Timing};
 use crate::bed::{CORES, configured_limits};
 use crate::folder::Folder;
+use crate::plan::strategies::find;
+use crate::programs::{Programs, Registered};
 
 /// A recorded result, read.
 pub(super) struct Recorded {
@@ -20,6 +22,8 @@ pub(super) struct Recorded {
     pub(super) manifest: Manifest,
     pub(super) workload: Workload,
     rows: BTreeMap<String, Vec<Row>>,
+    /// Longest wait for reports before a pick, ms, by run; of runs whose balancer asked.
+    waits_ms: BTreeMap<String, f64>,
     pub(super) arms: Vec<Arm>,
 }
 
@@ -58,8 +62,27 @@ impl Recorded {
             manifest,
             workload,
             rows,
+            waits_ms: BTreeMap::new(),
             arms,
         })
+    }
+
+    /// Finds out in which arms the balancer asked before its picks: those whose strategy reads what is
+    /// told then.
+    pub(super) fn learn_waits(&mut self, programs: &Programs) -> anyhow::Result<()> {
+        let Some(wait_ms) = self.manifest.ask_first_ms else {
+            return Ok(());
+        };
+        let known = programs.strategies()?;
+        let asks = |arm: &&Arm| find(&arm.strategy, &known).is_some_and(Registered::reads_reports);
+        let asking = self.arms.iter().filter(asks);
+        self.waits_ms = asking.map(|arm| (arm.run_id.clone(), wait_ms)).collect();
+        Ok(())
+    }
+
+    /// How long a pick of this arm waited for reports at most, ms; none if nobody was asked.
+    pub(super) fn wait_ms(&self, arm: &Arm) -> Option<f64> {
+        self.waits_ms.get(&arm.run_id).copied()
     }
 
     pub(super) fn rows_of(&self, arm: &Arm) -> Vec<&Row> {

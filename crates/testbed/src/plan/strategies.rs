@@ -86,6 +86,7 @@ mod tests {
             name: name.into(),
             aliases: Vec::new(),
             needs_model: false,
+            reads: String::new(),
         });
         parse_list(text, &known).map_err(|e| e.to_string())
     }

@@ -33,6 +33,9 @@ fn wrong_arguments_end_with_2_and_say_what_is_known() {
         (&["bench", "--seed", "-1"], "0 to 18446744073709551615"),
         (&["bench", "--burn-fraction", "1.5"], "allowed"),
         (&["bench", "--load", "-1"], "allowed"),
+        (&["bench", "--ask-first", "3"], "unit"),
+        (&["bench", "--ask-first", "-3ms"], "-3ms"),
+        (&["bench", "--ask-first", "10h"], "between 1ms and 1s, or off"),
         (&["up", "--port", "0"], "1..=65535"),
         (&["up", "--admin-port", "0"], "1..=65535"),
         (&["up", "--port", "65536"], "1..=65535"),
@@ -42,6 +45,10 @@ fn wrong_arguments_end_with_2_and_say_what_is_known() {
         ),
         (
             &["bench", "--resume", "x", "--seed", "1"],
+            "cannot be used with",
+        ),
+        (
+            &["bench", "--resume", "x", "--ask-first", "3ms"],
             "cannot be used with",
         ),
     ];

@@ -30,7 +30,9 @@ fn a_recorded_bench_is_given_to_the_twin_request_by_request() {
         "0.01",
         "--no-report",
         "--strategies",
-        "round-robin,least-request",
+        "round-robin,polled-own-sends",
+        "--ask-first",
+        "50ms",
         "--out",
         "result",
         "--workload",
@@ -69,6 +71,9 @@ fn a_recorded_bench_is_given_to_the_twin_request_by_request() {
     for arm in arms {
         assert_eq!(arm["parity"]["picks"], 60, "{arm}");
         assert_eq!(arm["parity"]["equal"], 60, "{arm}");
+        // Round robin reads no reports, so nobody is asked before its picks.
+        let asked = (arm["strategy"] == "polled-own-sends").then_some(50.0);
+        assert_eq!(arm["ask_first_ms"].as_f64(), asked, "{arm}");
         let lines = arm["lines"].as_array().expect("lines");
         let has = |quantity: &str| lines.iter().any(|l| l["quantity"] == quantity);
         assert!(has("mean_ms") && has("p99_ms") && has("ks_distance"));

@@ -20,6 +20,8 @@ fn workers_have_the_cores_the_discipline_and_the_reports_asked_for() {
             "--discipline",
             "fcfs",
             "--tell-work-left",
+            "--ask-first",
+            "50ms",
         ])
         .args(["--blocks", "1", "--no-report", "--backend", "process"])
         .args([
@@ -41,6 +43,7 @@ fn workers_have_the_cores_the_discipline_and_the_reports_asked_for() {
     let backend = &manifest["backend"];
     assert_eq!(backend["discipline"], "fcfs");
     assert_eq!(backend["tell_work_left"], true);
+    assert_eq!(manifest["ask_first_ms"], 50.0);
     let shapes: Vec<_> = backend["workers"]
         .as_array()
         .expect("workers")
@@ -63,6 +66,7 @@ fn workers_have_the_cores_the_discipline_and_the_reports_asked_for() {
     let log = out.join(manifest["arms"][0]["events"].as_str().expect("events"));
     let log = std::fs::read_to_string(log).expect("a log");
     assert!(log.contains("work_left"), "no report of work left");
+    assert!(log.contains(r#""source":"probe""#), "nobody was asked");
     ground.assert_nothing_left();
 }
 
