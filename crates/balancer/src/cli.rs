@@ -105,7 +105,7 @@ pub(crate) struct Serve {
     #[arg(long = "model", value_name = "[NAME=]F")]
     pub(crate) models: Vec<ModelFlag>,
     /// What a core of a worker retires, MIPS; only strategies marked as oracles use it.
-    #[arg(long, allow_negative_numbers = true, default_value_t = 7450.0, value_name = "M", value_parser = parse_mips)]
+    #[arg(long, default_value_t = 7450.0, value_name = "M", value_parser = parse_mips)]
     pub(crate) mips_per_core: f64,
     /// `plain` compares strategies; `guarded` adds the protections.
     #[arg(long, default_value = Preset::Guarded.name(), value_parser = preset())]
@@ -115,10 +115,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "F")]
     pub(crate) event_log: Option<PathBuf>,
     /// Root seed of every draw.
-    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Threads of the proxy; default: one per core.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
     /// Peer whose X-Forwarded-* fields are believed (repeat).
     #[arg(long = "trusted-peer", value_name = "IP")]
@@ -157,13 +157,13 @@ pub(crate) struct Limits {
     #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 0, 600_000))]
     pub(crate) shutdown_grace: Option<Duration>,
     /// Client connections at once; the longest idle one is closed for one more [default: 4096].
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: Option<u32>,
     /// Largest request body, bytes [default: 10485760].
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) body_max_bytes: Option<u64>,
     /// Requests held before new ones get 503, 0 = no limit [default: 4096 guarded, 0 plain].
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) shed_max_in_flight: Option<usize>,
 }
 

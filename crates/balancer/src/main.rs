@@ -17,12 +17,11 @@ mod serve;
 mod settings;
 mod stand_ins;
 
-use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = console::arguments::<Cli>();
     let done = match cli.command {
         Some(Command::Strategies {
             check,

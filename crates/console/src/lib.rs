@@ -1,10 +1,15 @@
-//! What a program says on standard output and standard error, without a panic.
+//! What a program is told on its command line, and what it says on standard output and standard error,
+//! without a panic.
 //!
 //! `println!` panics when standard output is full and when its reader has gone. Here a reader that
 //! has had enough, such as `head`, is no error (the program ends as it would have), and a full disk is
 //! an error like any other: exit code 1. Standard error is where errors are told, so one of its own
 //! cannot be told and is passed over. What is told there may repeat words of an input, so it is told
 //! escaped and within a bound. The linter refuses the standard macros everywhere else.
+
+mod command_line;
+
+pub use command_line::{arguments, arguments_from};
 
 use schema::problem::escaped;
 use std::fmt::Arguments;

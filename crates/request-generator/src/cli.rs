@@ -51,16 +51,16 @@ Columns: seq, intended_ns (after the run's time 0), api_id, method, url, task_si
 #[derive(Debug, Args)]
 pub(crate) struct Generate {
     /// Number of APIs, each a different method and URL
-    #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
     pub(crate) apis: u32,
     /// Number of different URLs among them; default: nearly as many as APIs
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_APIS as i64))]
     pub(crate) urls: Option<u32>,
     /// Calls of each API
-    #[arg(long, default_value_t = 200, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) runs: u32,
     /// Root of every random draw
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Arrival process, see below
     #[arg(long, default_value = "constant:10ms", value_name = "LAW")]
@@ -89,25 +89,20 @@ pub(crate) struct SizeArguments {
     #[arg(long, default_value = "lognormal", value_name = "LAW")]
     pub(crate) sizes: String,
     /// Median of the log-normal task size, million instructions; default: 395
-    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    #[arg(long, value_name = "MI")]
     pub(crate) size_median_mi: Option<f64>,
     /// Spread of the log-normal task size: standard deviation of its logarithm; default: 0.25
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(long, value_name = "S")]
     pub(crate) size_sigma: Option<f64>,
     /// Smallest task size; smaller draws are drawn again; default: 250, of laws with values 1
-    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    #[arg(long, value_name = "MI")]
     pub(crate) size_min_mi: Option<f64>,
     /// Largest task size; larger draws are drawn again; default: 750, of laws with values 100000
-    #[arg(long, value_name = "MI", allow_negative_numbers = true)]
+    #[arg(long, value_name = "MI")]
     pub(crate) size_max_mi: Option<f64>,
     /// Spread of each request's size around its API's: coefficient of variation of a log-normal
     /// factor of mean one
-    #[arg(
-        long,
-        default_value_t = 0.0,
-        value_name = "CV",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0.0, value_name = "CV")]
     pub(crate) size_cv: f64,
 }
 
@@ -124,12 +119,7 @@ pub(crate) struct Capacity {
     )]
     pub(crate) cores: String,
     /// Speed of one core, million instructions a second
-    #[arg(
-        long,
-        default_value_t = 7450.0,
-        value_name = "M",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 7450.0, value_name = "M")]
     pub(crate) mips_per_core: f64,
 }
 

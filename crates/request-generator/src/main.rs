@@ -15,11 +15,10 @@ mod sizes;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use schema::problem::{Problem, Problems};
 
 fn main() -> ExitCode {
-    let result = match cli::Cli::parse().command {
+    let result = match console::arguments::<cli::Cli>().command {
         cli::Command::Generate(arguments) => generate::run(&arguments),
         cli::Command::Expand(arguments) => expand::run(&arguments),
         cli::Command::Import(arguments) => import::run(&arguments),

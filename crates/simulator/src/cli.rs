@@ -35,34 +35,29 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "CSV", overrides_with = "out")]
     pub(crate) out: PathBuf,
     /// Replay this many times faster than the workload says
-    #[arg(long, default_value_t = 1.0, value_name = "X", allow_negative_numbers = true, value_parser = speed)]
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = speed)]
     pub(crate) speed: f64,
     /// The first N requests are marked as warm-up
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) warmup: usize,
     /// Give up on a request this long after it was sent; larger than the balancer's own limit
     #[arg(long, default_value = "30s", value_name = "D", value_parser = timeout)]
     pub(crate) timeout: Duration,
     /// Most requests in flight; what is due beyond that is recorded as never sent [default: 2048]
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_in_flight: Option<u32>,
     /// The run is marked `generator_saturated` when the 99th percentile of the lateness is above this
     /// [default: 1 ms or a tenth of the mean gap, whichever is larger]
     #[arg(long, value_name = "D", value_parser = schema::duration::parse)]
     pub(crate) lag_bound: Option<Duration>,
     /// Closed loop instead: keep exactly C calls in flight, whatever the due times are
-    #[arg(long, allow_negative_numbers = true, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["speed", "lag_bound"])]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["speed", "lag_bound"])]
     pub(crate) slots: Option<u32>,
     /// Calls of one user action (closed loop); an action is good if all its calls are
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1, value_name = "K", requires = "slots", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 1, value_name = "K", requires = "slots", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) calls: u32,
     /// Callers of the closed loop; the next call is drawn from those that wait [default: 21 x C]
-    #[arg(long, allow_negative_numbers = true, value_name = "N", requires = "slots", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", requires = "slots", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) callers: Option<u32>,
     /// Goes into the column `strategy`; default: what the balancer says
     #[arg(long, value_name = "S")]
@@ -72,7 +67,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<String>,
     /// Goes into the column `block`
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) block: Option<u32>,
     /// No progress bar and no preview
     #[arg(long)]

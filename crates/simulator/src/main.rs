@@ -22,12 +22,11 @@ mod target;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use schema::problem::{Problem, Problems};
 
 fn main() -> ExitCode {
     console::start_log("warn");
-    match replay::run(&cli::Cli::parse()) {
+    match replay::run(&console::arguments::<cli::Cli>()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             console::tell!("error: {error:#}");

@@ -110,7 +110,7 @@ pub(crate) struct BenchArgs {
     pub(crate) workload: Option<PathBuf>,
     /// Cores of the workers a, b and c; fractions are quotas below a core. Weights are the smallest whole
     /// numbers in proportion
-    #[arg(long, default_value = "4,3,2", value_name = "A,B,C", value_parser = cores, allow_negative_numbers = true)]
+    #[arg(long, default_value = "4,3,2", value_name = "A,B,C", value_parser = cores)]
     pub(crate) cores: Cores,
     /// How requests share a worker's cores: ps (processor sharing) or fcfs (first come, first served)
     #[arg(long, default_value_t = Discipline::Ps, value_name = "ps|fcfs")]
@@ -123,16 +123,16 @@ pub(crate) struct BenchArgs {
     #[arg(long, allow_hyphen_values = true, default_value_t = AskFirst::OFF, value_name = "D|off")]
     pub(crate) ask_first: AskFirst,
     /// Scale the arrivals to this load on the workers' cores
-    #[arg(long, value_name = "RHO", value_parser = load, allow_negative_numbers = true)]
+    #[arg(long, value_name = "RHO", value_parser = load)]
     pub(crate) load: Option<f64>,
     /// Where the programs run [default: docker where an engine answers, else process]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<Kind>,
     /// Rounds over all strategies [default: the preset's, more for more strategies]
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) blocks: Option<u32>,
     /// Root of block order, schedules and strategies' draws
-    #[arg(long, default_value_t = 42, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 42, value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Result folder [default: results/UTC-PRESET]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
@@ -148,10 +148,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_if: Vec<String>,
     /// Share of the instructions that is really executed: auto or 0.001 to 1
-    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
     pub(crate) burn_fraction: BurnFraction,
     /// Speed a worker's core is held at, millions of instructions per second
-    #[arg(long, default_value_t = crate::plan::burn::MIPS_PER_CORE, value_name = "M", value_parser = mips, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = crate::plan::burn::MIPS_PER_CORE, value_name = "M", value_parser = mips)]
     pub(crate) mips_per_core: f64,
     /// No report.html
     #[arg(long)]
@@ -181,7 +181,7 @@ pub(crate) struct TrainArgs {
     )]
     pub(crate) workload: PathBuf,
     /// Root of the simulation's draws
-    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "from", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "from", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Keep every tree instead of stopping early
     #[arg(long)]
@@ -197,7 +197,7 @@ pub(crate) struct SmokeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Root of all draws
-    #[arg(long, default_value_t = 42, value_name = "N", allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 42, value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Print the summary as JSON instead of the table
     #[arg(long)]
@@ -216,7 +216,7 @@ pub(crate) struct UpArgs {
     #[arg(long, default_value = "guarded", value_parser = ["plain", "guarded"])]
     pub(crate) protection: String,
     /// Share of the instructions that is really executed: auto or 0.001 to 1
-    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction, allow_negative_numbers = true)]
+    #[arg(long, default_value = "auto", value_name = "F", value_parser = burn_fraction)]
     pub(crate) burn_fraction: BurnFraction,
     /// Port of the balancer's traffic on 127.0.0.1
     #[arg(long, default_value_t = 8080, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]

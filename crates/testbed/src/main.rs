@@ -29,14 +29,13 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use schema::problem::{Problem, Problems};
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     console::start_log("warn");
-    match run(Cli::parse().command) {
+    match run(console::arguments::<Cli>().command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             console::tell!("error: {error:#}");

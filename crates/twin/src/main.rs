@@ -1,12 +1,11 @@
 //! The twin's command line.
 
-use clap::Parser as _;
 use schema::problem::{Problem, Problems};
 use std::process::ExitCode;
 use twin::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match console::arguments::<Cli>().command {
         Command::Run(arguments) => twin::run::run(&arguments),
         Command::Compare(arguments) => twin::compare::run(&arguments),
         Command::Sweep(arguments) => twin::sweep::run(&arguments),

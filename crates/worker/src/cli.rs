@@ -42,7 +42,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  worker burn --mi 562")]
     Burn {
         /// Work, millions of instructions
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        #[arg(long, value_name = "N")]
         mi: f64,
     },
     /// Measure the speed of the instruction loop on this host and print it as JSON
@@ -75,82 +75,37 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value = "worker")]
     pub(crate) name: String,
     /// Cores of the machine; may be fractional
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "C",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 1.0, value_name = "C")]
     pub(crate) cores: f64,
     /// Memory limit to report, GB of 2^30 bytes
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "GB",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 1.0, value_name = "GB")]
     pub(crate) memory_gb: f64,
     /// Speed of a core in MIPS, or `native` to run flat out
-    #[arg(
-        long,
-        default_value = "7450",
-        value_name = "M|native",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value = "7450", value_name = "M|native")]
     pub(crate) mips_per_core: String,
     /// Fraction of the instructions really executed, or `auto`: what the host has room for
-    #[arg(
-        long,
-        default_value = "auto",
-        value_name = "F|auto",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value = "auto", value_name = "F|auto")]
     pub(crate) burn_fraction: String,
     /// Cores of all workers on this host together, for `--burn-fraction auto` [default: --cores]
-    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    #[arg(long, value_name = "C")]
     pub(crate) pool_cores: Option<f64>,
     /// Load of the pool to expect, for `--burn-fraction auto`
-    #[arg(
-        long,
-        default_value_t = 0.8,
-        value_name = "RHO",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0.8, value_name = "RHO")]
     pub(crate) expected_load: f64,
     /// How requests share the cores: ps (processor sharing) or fcfs (first come, first served)
     #[arg(long, default_value = "ps", value_name = "ps|fcfs")]
     pub(crate) discipline: Discipline,
     /// Memory to touch and hold per request, MiB
-    #[arg(
-        long,
-        default_value_t = 0.25,
-        value_name = "MIB",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0.25, value_name = "MIB")]
     pub(crate) memory_per_request_mib: f64,
     /// Requests held at once; one more is answered 503
-    #[arg(
-        long,
-        default_value_t = 4096,
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 4096, value_name = "N")]
     pub(crate) max_active: u32,
     /// Largest request body, MiB; a larger one is answered 413
-    #[arg(
-        long,
-        default_value_t = 10,
-        value_name = "MIB",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 10, value_name = "MIB")]
     pub(crate) max_body_mib: u32,
     /// Connections open at once; the longest idle one is closed for one more
-    #[arg(
-        long,
-        default_value_t = 4096,
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 4096, value_name = "N")]
     pub(crate) max_connections: u32,
     /// How long a stop waits for the requests held
     #[arg(long, default_value = "30s", value_parser = schema::duration::parse)]
@@ -204,7 +159,7 @@ pub(crate) struct SelftestArgs {
     #[arg(long, default_value = "ps", value_name = "ps|fcfs")]
     pub(crate) discipline: Discipline,
     /// Seed of sizes and arrivals
-    #[arg(long, default_value_t = 42, allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 42, value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Print the result as JSON
     #[arg(long)]

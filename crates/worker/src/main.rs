@@ -25,7 +25,6 @@ mod selftest;
 mod serve;
 mod work;
 
-use clap::Parser;
 use cli::{Cli, Command};
 use clock::Clock;
 use schema::problem::{Problem, Problems};
@@ -39,7 +38,7 @@ const THRESHOLD: u8 = 3;
 fn main() -> ExitCode {
     // Best effort, here and wherever a slice is asked for: a refusal costs precision only.
     scheduling::sharpen_timers().ok();
-    let cli = Cli::parse();
+    let cli = console::arguments::<Cli>();
     console::start_log("info");
     match run(cli) {
         Ok(code) => ExitCode::from(code),

@@ -34,7 +34,7 @@ pub(crate) enum EjectMode {
 pub(crate) struct RuleFlags {
     /// Failures in a row that eject a backend, 0 = never for that reason; naming it turns ejection on
     /// [default: 5].
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) eject_after: Option<u32>,
     /// Whether failures eject [default: on guarded, off plain].
     #[arg(long, value_enum, value_name = "MODE")]
@@ -49,27 +49,27 @@ pub(crate) struct RuleFlags {
     #[arg(long, value_name = "D", value_parser = |t: &str| within(t, 100, 3_600_000))]
     pub(crate) eject_cap: Option<Duration>,
     /// A length is drawn this far around its value, percent [default: 10].
-    #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=50))]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=50))]
     pub(crate) eject_jitter: Option<u32>,
     /// Good trials in a row that end an ejection [default: 1].
-    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
     pub(crate) eject_trial: Option<u32>,
     /// Share of the backends that may be ejected at once, percent [default: 67].
-    #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) eject_max_percent: Option<u32>,
     /// Whether one may be ejected however small that share is [default: on].
     #[arg(long, value_enum, value_name = "ON|OFF")]
     pub(crate) eject_at_least_one: Option<Switch>,
     /// Ejections are ignored while a smaller share of the backends is up, percent, or off
     /// [default: 20 guarded, off plain].
-    #[arg(long, allow_negative_numbers = true, value_name = "P|off", value_parser = panic_percent)]
+    #[arg(long, value_name = "P|off", value_parser = panic_percent)]
     pub(crate) panic_percent: Option<PanicPercent>,
     /// Whether fast failures count as in flight as long as a good answer takes
     /// [default: on guarded, off plain].
     #[arg(long, value_enum, value_name = "ON|OFF")]
     pub(crate) fail_hold: Option<Switch>,
     /// A failure's latency counts as this many times a good one's [default: 5].
-    #[arg(long, allow_negative_numbers = true, value_name = "F", value_parser = factor)]
+    #[arg(long, value_name = "F", value_parser = factor)]
     pub(crate) fail_hold_factor: Option<f64>,
     /// A backend that joins or comes back gets its full share after this time, 0s = at once
     /// [default: 0s].
@@ -152,12 +152,11 @@ impl RuleFlags {
 #[cfg(test)]
 mod tests {
     use crate::cli::Cli;
-    use clap::Parser;
     use schema::protection::{Mode, Rules};
 
     fn rules(flags: &[&str]) -> Result<Rules, String> {
-        let cli =
-            Cli::try_parse_from([&["balancer"], flags].concat()).map_err(|e| e.to_string())?;
+        let cli = console::arguments_from::<Cli>([&["balancer"], flags].concat())
+            .map_err(|e| e.to_string())?;
         cli.serve.rules.rules(cli.serve.protection)
     }
 

@@ -34,21 +34,15 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) format: Format,
     /// Replay this many times as fast: 2 halves every gap
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "X",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 1.0, value_name = "X")]
     pub(crate) speed: f64,
     /// Root of every random draw: sizes by --sizes, moments within a second
     #[arg(long,
         default_value_t = 1,
-        value_name = "N",
-        allow_negative_numbers = true, value_parser = schema::rng::parse_seed)]
+        value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Import only the first N requests
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROWS)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROWS)))]
     pub(crate) limit: Option<u32>,
     /// Leave rows out that cannot be used and say how many, instead of refusing the trace
     #[arg(long)]
@@ -63,20 +57,10 @@ pub(crate) struct Import {
     #[arg(long, default_value = "s", value_name = "UNIT")]
     pub(crate) timestamp_unit: TimestampUnit,
     /// Million instructions for each token read, in an azure-llm trace
-    #[arg(
-        long,
-        default_value_t = 0.1,
-        value_name = "MI",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0.1, value_name = "MI")]
     pub(crate) mi_per_context_token: f64,
     /// Million instructions for each token written, in an azure-llm trace
-    #[arg(
-        long,
-        default_value_t = 2.0,
-        value_name = "MI",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 2.0, value_name = "MI")]
     pub(crate) mi_per_generated_token: f64,
     /// Name of the workload, for people; default: "workload"
     #[arg(long)]

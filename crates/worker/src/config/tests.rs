@@ -1,7 +1,6 @@
 use super::{Config, Plan};
 use crate::calibrate::Calibration;
 use crate::cli::Cli;
-use clap::Parser;
 
 const HOST: Calibration = Calibration {
     loop_name: "x",
@@ -12,7 +11,7 @@ const HOST: Calibration = Calibration {
 
 fn config(flags: &str) -> Result<Config, String> {
     let words = std::iter::once("worker").chain(flags.split_whitespace());
-    let cli = Cli::try_parse_from(words).map_err(|e| e.to_string())?;
+    let cli = console::arguments_from::<Cli>(words).map_err(|e| e.to_string())?;
     Config::try_new(&cli.serve).map_err(|problems| problems.to_string())
 }
 
