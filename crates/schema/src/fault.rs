@@ -2,8 +2,8 @@
 //! runs too.
 //!
 //! `{"version":1,"seed":42,"events":[{"at":"20s","on":"c","fault":"fast_fail","for":"60s","p":0.5}]}`.
-//! `at` counts from time 0 of the schedule. Chance is keyed ([`hits`]), so that every strategy and
-//! every kind of run sees the same requests hit.
+//! `at` counts from time 0 of the schedule; who runs a timeline refuses one that does not fit the run.
+//! Chance is keyed ([`hits`]), so that every strategy and every kind of run sees the same requests hit.
 
 mod read;
 

@@ -1,14 +1,15 @@
 //! From a scenario to what the engine simulates; every bound that spans several fields is here.
 
+mod faults;
 mod pool;
 mod spacing;
 
+pub(crate) use faults::check_begun;
 pub(crate) use pool::{name as worker_name, workers};
 
 use crate::engine::WorkLeft;
 use crate::engine::{Class, Delay, Listed, ListedSizes, Phase, Polls, Setup, Source};
 use crate::station::{Cap, Model};
-use schema::fault::{BALANCER, Fault, Timeline};
 use schema::laws::arrivals::{self, Rates};
 use schema::laws::sizes::SizeLaw;
 use schema::problem::{Problem, Problems};
@@ -76,7 +77,10 @@ impl Plan {
                     .allowed(format!("0 to {}", requests - 1)),
             );
         }
-        check_faults(scenario.faults.as_ref(), &workers)?;
+        if let Some(timeline) = &scenario.faults {
+            faults::check_targets(timeline, &workers)?;
+            faults::check_times(timeline, &source, requests, rate_rps)?;
+        }
         let model = model(scenario, &classes, &workers, mean)?;
         let interval = poll_interval(scenario, rate_rps, mean)?;
         let pace = Pace {
@@ -557,38 +561,4 @@ fn model(
             cap: if one_core { Cap::OneCore } else { Cap::None },
         },
     })
-}
-
-/// Faults need a target that exists and a twin of their kind.
-fn check_faults(
-    timeline: Option<&Timeline>,
-    workers: &[crate::engine::WorkerSetup],
-) -> Result<(), Problems> {
-    for (i, event) in timeline.iter().flat_map(|t| t.events.iter().enumerate()) {
-        let field = |part: &str| format!("faults.events[{i}].{part}");
-        let of_balancer = matches!(
-            event.fault,
-            Fault::PollLoss { .. } | Fault::PollDelay { .. } | Fault::ConnectDelay { .. }
-        );
-        let word = event.fault.word();
-        if event.on == BALANCER {
-            if !of_balancer && event.fault != Fault::Freeze {
-                let what = format!("{word} on the balancer cannot be simulated");
-                return refuse(
-                    Problem::new(field("fault"), "", what)
-                        .allowed("freeze, poll_loss, poll_delay, connect_delay"),
-                );
-            }
-        } else if !workers.iter().any(|w| w.name == event.on) {
-            let names: Vec<&str> = workers.iter().take(30).map(|w| w.name.as_str()).collect();
-            return refuse(
-                Problem::new(field("on"), event.on.clone(), "no such target")
-                    .allowed(format!("{BALANCER}, {}", names.join(", "))),
-            );
-        } else if of_balancer {
-            let what = format!("{word} is a fault of the balancer");
-            return refuse(Problem::new(field("on"), event.on.clone(), what).allowed(BALANCER));
-        }
-    }
-    Ok(())
 }

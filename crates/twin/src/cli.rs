@@ -139,7 +139,7 @@ macro_rules! scenario_flags {
             /// Scenario file (JSON); flags go before what it says
             #[arg(long, value_name = "FILE")]
             pub scenario: Option<PathBuf>,
-            /// Fault timeline (JSON); the testbed reads none yet
+            /// Fault timeline (JSON), its times within the run; the testbed reads none yet
             #[arg(long, value_name = "FILE")]
             pub faults: Option<PathBuf>,
             /// Latency model, or a folder of them (repeat); named after its file unless NAME is given

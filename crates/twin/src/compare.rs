@@ -141,7 +141,7 @@ fn replicate(
         let r = at % seeds.len();
         let mut plan = plan_of(at / seeds.len(), r as u32)?;
         plan.setup.seed = seeds[r];
-        anyhow::Ok(settled(&plan)?)
+        settled(&plan)
     })
     .into_iter();
     (0..strategies)

@@ -2,9 +2,9 @@
 
 mod print;
 
-use crate::build::{Plan, refuse};
+use crate::build::{Plan, check_begun, refuse};
 use crate::cli::{Run, ScenarioFlags};
-use crate::engine::{self, Source};
+use crate::engine;
 use crate::files::{self, Files, Wanted};
 use crate::models;
 use crate::settle::settled;
@@ -116,7 +116,6 @@ fn inputs_of(flags: &ScenarioFlags, scenario: &Scenario) -> Vec<PathBuf> {
 }
 
 fn simulate(plan: Plan, scenario: &Scenario, arguments: &Run) -> anyhow::Result<(Plan, Outcome)> {
-    check_trace_end(&plan)?;
     let wanted = Wanted {
         rows: arguments.out.as_deref(),
         log: arguments.event_log.as_deref(),
@@ -130,6 +129,7 @@ fn simulate(plan: Plan, scenario: &Scenario, arguments: &Run) -> anyhow::Result<
         let mut files = Files::create(&setup, plan.spec.to_string(), wanted)?;
         let outcome = engine::run(&setup, &plan.spec, &mut files)?;
         files.finish().context("cannot write the run's files")?;
+        check_begun(&setup, outcome.duration)?;
         return Ok((plan, outcome));
     }
     let outcome = settled(&plan)?;
@@ -149,30 +149,4 @@ fn check_prices(wanted: &Wanted<'_>, model: &Model) -> Result<(), Problems> {
             .next("say --discipline ps or fcfs"),
         ),
     }
-}
-
-/// A fault that outlasts a listed schedule is a mistake in one of the two.
-fn check_trace_end(plan: &Plan) -> Result<(), Problems> {
-    let (Some(timeline), Source::Trace { due, stretch, .. }) =
-        (&plan.setup.faults, &plan.setup.source)
-    else {
-        return Ok(());
-    };
-    let rounds = plan.setup.requests.div_ceil(due.len() as u64) as f64;
-    let last_s = due.last().map_or(0.0, |d| d.intended_ns as f64 * 1e-9) * stretch * rounds;
-    for (i, event) in timeline.events.iter().enumerate() {
-        let end = event.end().unwrap_or(event.at).as_secs_f64();
-        if end > last_s {
-            let field = format!("faults.events[{i}]");
-            return refuse(
-                Problem::new(
-                    field,
-                    format!("{end} s"),
-                    "ends after the last request is due",
-                )
-                .allowed(format!("up to {last_s:.3} s")),
-            );
-        }
-    }
-    Ok(())
 }

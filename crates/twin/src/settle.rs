@@ -1,6 +1,6 @@
 //! A run and its verdict: one that is in doubt is repeated, longer, until it is settled.
 
-use crate::build::Plan;
+use crate::build::{Plan, check_begun};
 use crate::engine::{self, RunError, Source};
 use crate::tally::{Outcome, Verdict};
 
@@ -12,9 +12,10 @@ const LONGER_BY: u64 = 4;
 /// The outcome of a plan, its verdict settled.
 ///
 /// # Errors
-/// A pool that the strategy refuses; a violated invariant.
-pub(crate) fn settled(plan: &Plan) -> Result<Outcome, RunError> {
+/// A pool that the strategy refuses; a violated invariant; a fault that was to begin after the end.
+pub(crate) fn settled(plan: &Plan) -> anyhow::Result<Outcome> {
     let mut outcome = engine::run(&plan.setup, &plan.spec, &mut ())?;
+    check_begun(&plan.setup, outcome.duration)?;
     outcome.verdict = settle(plan, &outcome)?;
     Ok(outcome)
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compare;
+mod faults;
 mod files;
 #[path = "../../../console/tests/support/output.rs"]
 mod output;
