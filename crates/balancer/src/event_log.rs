@@ -164,7 +164,7 @@ impl EventLog {
     pub(crate) fn push(&mut self, event: Event) {
         if self.lost_since_gap > 0 {
             let gap = Event::Gap {
-                t_ns: time_of(&event),
+                t_ns: event.t_ns(),
                 lost: self.lost_since_gap,
             };
             if self.send(Message::Line(Box::new(gap))).is_ok() {
@@ -409,20 +409,6 @@ impl Lines {
         if let Some(loss) = &mut self.loss {
             loss.lines += lines;
         }
-    }
-}
-
-fn time_of(event: &Event) -> u64 {
-    match event {
-        Event::Start { .. } => 0,
-        Event::Pick { t_ns, .. }
-        | Event::Response { t_ns, .. }
-        | Event::Stats { t_ns, .. }
-        | Event::Backends { t_ns, .. }
-        | Event::Ejection { t_ns, .. }
-        | Event::Strategy { t_ns, .. }
-        | Event::Unserved { t_ns, .. }
-        | Event::Gap { t_ns, .. } => *t_ns,
     }
 }
 

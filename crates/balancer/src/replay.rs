@@ -2,13 +2,14 @@
 
 use anyhow::{Context, bail};
 use input::models::ModelFlag;
-use schema::event::Event;
+use schema::event::{Candidate, Event};
 use schema::json::Fields;
+use schema::problem::printable;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use strategies::registry::Models;
-use strategies::replay::{Mismatch, Replay, ReplayError, Verdict};
+use strategies::replay::{Mismatch, Replay, ReplayError, Shown, Verdict};
 
 /// Longest line of an event log, bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
@@ -62,6 +63,7 @@ fn tell(file: &Path, verdict: &Verdict, json: bool) -> std::io::Result<()> {
             "file": file, "picks": verdict.picks, "equal": verdict.equal,
             "steps": verdict.steps, "steps_equal": verdict.steps_equal,
             "mismatch": verdict.first_mismatch.as_ref().map(describe),
+            "members": verdict.first_mismatch.as_ref().map(members),
         });
         return console::say!("{view}");
     }
@@ -80,6 +82,9 @@ fn tell(file: &Path, verdict: &Verdict, json: bool) -> std::io::Result<()> {
     }
     if let Some(mismatch) = &verdict.first_mismatch {
         console::say!("  first difference: {}", describe(mismatch))?;
+        for member in &mismatch.members {
+            console::say!("    {}", known(member))?;
+        }
     }
     Ok(())
 }
@@ -104,6 +109,57 @@ fn describe(mismatch: &Mismatch) -> String {
         mismatch.request_id,
         name(mismatch.logged),
         name(mismatch.replayed)
+    )
+}
+
+fn members(mismatch: &Mismatch) -> Vec<serde_json::Value> {
+    let view = |m: &Shown| {
+        serde_json::json!({
+            "name": m.name, "weight": m.weight, "state": m.state,
+            "logged": m.logged, "replayed": m.replayed,
+        })
+    };
+    mismatch.members.iter().map(view).collect()
+}
+
+/// What a pick could go by of one member: in the replay and, where that differs, in the log.
+fn known(member: &Shown) -> String {
+    let fields = |c: &Candidate| {
+        let text = |value: Option<String>| value.unwrap_or_else(|| "unknown".into());
+        [
+            ("in_flight", c.in_flight.to_string()),
+            ("active", text(c.active.map(|v| v.to_string()))),
+            (
+                "mean_latency_50_ms",
+                text(c.mean_latency_50_ms.map(|v| v.to_string())),
+            ),
+            ("age_ns", text(c.age_ns.map(|v| v.to_string()))),
+            ("sent_since", text(c.sent_since.map(|v| v.to_string()))),
+            ("predicted_ms", text(c.predicted_ms.map(|v| v.to_string()))),
+        ]
+    };
+    let here = fields(&member.replayed);
+    let there = member.logged.as_ref().map(fields);
+    let words = here.iter().enumerate().filter_map(|(i, (name, value))| {
+        let logged = there.as_ref().map(|there| there[i].1.as_str());
+        match logged {
+            Some(logged) if logged != value => Some(format!("{name} {value} (logged {logged})")),
+            _ if value == "unknown" => None,
+            _ => Some(format!("{name} {value}")),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    let (id, name) = (member.replayed.id, printable(&member.name));
+    let unlogged = if there.is_none() {
+        "; not in the log"
+    } else {
+        ""
+    };
+    format!(
+        "backend {id} \"{name}\", weight {}, {}: {}{unlogged}",
+        member.weight,
+        member.state,
+        words.join(", ")
     )
 }
 

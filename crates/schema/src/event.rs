@@ -277,6 +277,23 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// When it was, ns since run start; 0 for the start.
+    pub fn t_ns(&self) -> u64 {
+        match self {
+            Self::Start { .. } => 0,
+            Self::Pick { t_ns, .. }
+            | Self::Response { t_ns, .. }
+            | Self::Stats { t_ns, .. }
+            | Self::Backends { t_ns, .. }
+            | Self::Ejection { t_ns, .. }
+            | Self::Strategy { t_ns, .. }
+            | Self::Unserved { t_ns, .. }
+            | Self::Gap { t_ns, .. } => *t_ns,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Event, PoolChange, Status};

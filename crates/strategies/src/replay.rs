@@ -1,12 +1,12 @@
 //! Feeds a recorded event log to a fresh dispatcher and compares every pick.
 
-use crate::backends::NewBackend;
-use crate::dispatcher::{Dispatcher, Options, PollMark, PoolError};
+use crate::backends::{Backend, NewBackend};
+use crate::dispatcher::{Dispatch, Dispatcher, Options, PollMark, PoolError};
 use crate::ejection::Note;
 use crate::registry::{Context, Models, Spec, SpecError};
 use crate::time::Time;
 use crate::values::{Answer, BackendId, Request};
-use schema::event::{Event, Member, PoolChange, SCHEMA};
+use schema::event::{Candidate, Event, Member, PoolChange, SCHEMA};
 use schema::workload::MAX_APIS;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,27 @@ pub struct Mismatch {
     pub logged: Option<u32>,
     /// The backend picked now.
     pub replayed: Option<u32>,
+    /// Of up to [`MAX_SHOWN`] members what was known, first of the two picked, then in position order.
+    pub members: Vec<Shown>,
 }
+
+/// What the pick could go by, of one member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// Configured name.
+    pub name: String,
+    /// Its weight in the replay.
+    pub weight: u32,
+    /// In the replay: `up`, `draining`, `ejected`, `trial` or `tried`.
+    pub state: &'static str,
+    /// What the log has of it.
+    pub logged: Option<Candidate>,
+    /// What the replay came to; with the strategy's score, if it has one (`predicted_ms`).
+    pub replayed: Candidate,
+}
+
+/// Members that are shown of a pick that came out differently.
+pub const MAX_SHOWN: usize = 16;
 
 /// Why a log cannot be replayed, with the line where that shows.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -60,6 +80,11 @@ pub enum ReplayError {
     /// A change of the pool that cannot be made.
     #[error("line {0}: {1}")]
     Pool(u64, PoolError),
+    /// A call earlier than what came before it: line, its time and the latest before it, ns.
+    #[error(
+        "line {0}: time goes back to {1} ns, after {2} ns before it; times of a log never decrease"
+    )]
+    Order(u64, u64, u64),
     /// A response to a dispatch that is not open.
     #[error("line {0}: dispatch {1} is not open")]
     Dispatch(u64, u64),
@@ -97,6 +122,8 @@ pub struct Replay {
     /// Steps of ejection that no line was compared with yet.
     notes: Vec<Note>,
     line: u64,
+    /// Latest time of a line so far.
+    latest_ns: u64,
     verdict: Verdict,
     probes: Vec<BackendId>,
 }
@@ -143,6 +170,7 @@ impl Replay {
             dispatches: BTreeMap::new(),
             notes: Vec::new(),
             line: 1,
+            latest_ns: 0,
             verdict: Verdict::default(),
             probes: Vec::new(),
         })
@@ -160,6 +188,16 @@ impl Replay {
     pub fn take(&mut self, event: Event) -> Result<(), ReplayError> {
         self.line += 1;
         let line = self.line;
+        // A step of the rules is told when somebody looks, with the time at which it was due.
+        let is_call = !matches!(
+            event,
+            Event::Start { .. } | Event::Gap { .. } | Event::Ejection { .. }
+        );
+        let (t_ns, latest_ns) = (event.t_ns(), self.latest_ns);
+        if is_call && t_ns < latest_ns {
+            return Err(ReplayError::Order(line, t_ns, latest_ns));
+        }
+        self.latest_ns = latest_ns.max(t_ns);
         match event {
             Event::Start { .. } => return Err(ReplayError::Start(line)),
             Event::Gap { lost, .. } => return Err(ReplayError::Gap(line, lost)),
@@ -228,6 +266,7 @@ impl Replay {
             tried,
             cost_mi,
             backend: logged,
+            candidates,
             ..
         } = event
         else {
@@ -260,10 +299,49 @@ impl Replay {
                 request_id: request_id.clone(),
                 logged: *logged,
                 replayed,
+                members: self.shown(*logged, made.as_ref(), &tried, candidates),
             });
         }
         if let (Some(logged), Some(made)) = (dispatch, made) {
             self.dispatches.insert(*logged, made.id);
+        }
+    }
+
+    fn shown(
+        &self,
+        logged: Option<u32>,
+        made: Option<&Dispatch>,
+        tried: &[BackendId],
+        candidates: &[Candidate],
+    ) -> Vec<Shown> {
+        let replayed = made.map(|dispatch| dispatch.backend);
+        let is_picked = |b: &&Backend| Some(b.id.0) == logged || Some(b.id) == replayed;
+        let members = || self.dispatcher.backends().members();
+        let picked = members().filter(is_picked);
+        let rest = members().filter(|b| !is_picked(b));
+        let shown = picked.chain(rest).take(MAX_SHOWN).map(|b| {
+            let mut known = self.dispatcher.candidate(b);
+            if let Some(dispatch) = made.filter(|dispatch| dispatch.backend == b.id) {
+                known.in_flight = dispatch.in_flight_before;
+            }
+            Shown {
+                name: b.name.to_string(),
+                weight: b.weight,
+                state: self.state(b, tried),
+                logged: candidates.iter().find(|c| c.id == b.id.0).cloned(),
+                replayed: known,
+            }
+        });
+        shown.collect()
+    }
+
+    fn state(&self, backend: &Backend, tried: &[BackendId]) -> &'static str {
+        match backend.ejected_until {
+            _ if backend.draining => "draining",
+            Some(until) if until > self.dispatcher.now() => "ejected",
+            Some(_) => "trial",
+            None if tried.contains(&backend.id) => "tried",
+            None => "up",
         }
     }
 

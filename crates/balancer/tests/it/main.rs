@@ -11,6 +11,7 @@ mod leaks;
 mod log;
 #[path = "../../../console/tests/support/output.rs"]
 mod output;
+mod replay;
 mod start;
 mod support;
 mod switching;
