@@ -8,9 +8,13 @@ use std::time::Duration;
 /// A lower-case reason that names the input and the form expected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let expected = "a number with a unit such as 100ms, 2.5s or 10min";
-    let unit_at = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .ok_or_else(|| format!("duration \"{text}\" has no unit; expected {expected}"))?;
+    if lacks_unit(text) {
+        return Err(format!(
+            "duration \"{text}\" has no unit; expected {expected}"
+        ));
+    }
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let unit_at = text.find(|c| !is_digit(c)).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let ns_per_unit: f64 = match unit {
         "ns" => 1.0,
@@ -29,6 +33,11 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         return Err(format!("duration \"{text}\" is above 30 years"));
     }
     Ok(Duration::from_nanos(ns.round() as u64))
+}
+
+/// Whether `text` is a number where [`parse`] wants one with a unit.
+pub fn lacks_unit(text: &str) -> bool {
+    text.parse().is_ok_and(f64::is_finite)
 }
 
 /// The shortest text that [`parse`] reads back as the same duration: the largest unit that keeps a
@@ -69,6 +78,18 @@ mod tests {
             "", "100", "-1s", "1.2.3s", "ms", "1 s", "nans", "1e400s", "5parsecs",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_told_to_lack_its_unit_and_nothing_else_is() {
+        for bare in ["10", "2.5", "0", "-3", "1e3"] {
+            let told = parse(bare).unwrap_err();
+            assert!(told.contains("has no unit"), "{told}");
+        }
+        for other in ["", "ms", "10 s", "5parsecs", "nan", "inf", "10ms", "1.2.3"] {
+            let told = parse(other).err().unwrap_or_default();
+            assert!(!told.contains("has no unit"), "{told}");
         }
     }
 

@@ -94,12 +94,15 @@ impl Parameter {
             return Ok(Value::Word(text.into()));
         }
         let refuse = || {
-            SpecError::new(format!(
-                "{} must be {}, got {}",
-                self.name,
-                self.allowed(),
-                schema::problem::printable(text)
-            ))
+            let got = schema::problem::printable(text);
+            let hint = match self.kind {
+                Kind::Duration { .. } if duration::lacks_unit(text) => {
+                    " without a unit (such as 100ms or 10s)"
+                }
+                _ => "",
+            };
+            let (name, allowed) = (self.name, self.allowed());
+            SpecError::new(format!("{name} must be {allowed}, got {got}{hint}"))
         };
         let value = match self.kind {
             Kind::Integer { min, max } => {

@@ -2,7 +2,7 @@
 
 use super::models::options;
 use super::pools::{dispatcher, members, spec};
-use crate::registry::parse_list;
+use crate::registry::{ENTRIES, Kind, parse_list};
 use crate::{Answer, BackendId, Dispatcher, NewBackend, PoolError, Request, Spec, Status, Time};
 
 fn refused(text: &str) -> String {
@@ -63,6 +63,29 @@ fn values_out_of_bounds_name_the_bound() {
         assert_eq!(refused(text), expected);
     }
     assert!(refused("").starts_with("unknown strategy \"\""));
+}
+
+#[test]
+fn every_duration_without_a_unit_is_told_so() {
+    assert_eq!(
+        refused("peak-ewma:decay=10"),
+        "decay must be between 1ms and 10min, got 10 without a unit (such as 100ms or 10s)"
+    );
+    assert_eq!(
+        refused("peak-ewma:decay=10x"),
+        "decay must be between 1ms and 10min, got 10x"
+    );
+    let mut durations = 0;
+    for entry in ENTRIES {
+        for parameter in entry.parameters {
+            if matches!(parameter.kind, Kind::Duration { .. }) {
+                durations += 1;
+                let text = refused(&format!("{}:{}=10", entry.name, parameter.name));
+                assert!(text.contains("got 10 without a unit"), "{text}");
+            }
+        }
+    }
+    assert!(durations > 10, "{durations}");
 }
 
 #[test]
