@@ -147,7 +147,8 @@ impl SizeArguments {
 }
 
 fn order(text: &str) -> Result<Order, String> {
-    Order::from_str(text).map_err(|what| format!("{what} (allowed: shuffled, round, sequential)"))
+    let known = Order::ALL.map(Order::as_str);
+    Order::from_str(text).map_err(|what| format!("{what} (allowed: {})", known.join(", ")))
 }
 
 fn generate_help() -> String {

@@ -21,7 +21,7 @@ pub(crate) const PAPER_SIGMA: f64 = 0.25;
 pub(crate) const PAPER_BOUNDS_MI: RangeInclusive<f64> = 250.0..=750.0;
 
 /// Every spelling of `--sizes` with what it means.
-pub(crate) const SPELLINGS: [(&str, &str); 8] = [
+pub(crate) const SPELLINGS: [(&str, &str); 10] = [
     (
         "lognormal",
         "by --size-median-mi and --size-sigma, within 250 to 750 (default)",
@@ -31,7 +31,9 @@ pub(crate) const SPELLINGS: [(&str, &str); 8] = [
         "log-normal of that mean and coefficient of variation",
     ),
     ("constant:MI", "all alike"),
+    ("det:MI", "the same"),
     ("exponential:MEAN", "exponential"),
+    ("exp:MEAN", "the same"),
     (
         "h2:MEAN:SCV",
         "hyperexponential of that squared coefficient of variation",

@@ -37,9 +37,7 @@ pub(crate) struct Import {
     #[arg(long, default_value_t = 1.0, value_name = "X")]
     pub(crate) speed: f64,
     /// Root of every random draw: sizes by --sizes, moments within a second
-    #[arg(long,
-        default_value_t = 1,
-        value_name = "N", value_parser = schema::rng::parse_seed)]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = schema::rng::parse_seed)]
     pub(crate) seed: u64,
     /// Import only the first N requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ROWS)))]

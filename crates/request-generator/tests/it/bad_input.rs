@@ -58,7 +58,14 @@ fn flags_out_of_bounds_are_refused_with_the_bound() {
         (vec!["--order", "random"], "shuffled, round, sequential"),
         (vec!["--sizes", "exponential:NaN"], "1 to 100000"),
         (vec!["--sizes", "list:1,2"], "2 sizes for 100 APIs"),
-        (vec!["--sizes", "normal:5"], "allowed: lognormal"),
+        (
+            vec!["--sizes", "normal:5"],
+            "(allowed: lognormal, lognormal:MEAN:CV, constant:MI, det:MI, exponential:MEAN, exp:MEAN, h2:MEAN:SCV, pareto:MEAN:A, bimodal:SMALL:LARGE:SHARE, list:MI,MI,..)",
+        ),
+        (
+            vec!["--order", "random"],
+            "unknown order (allowed: shuffled, round, sequential)",
+        ),
         (vec!["--size-min-mi", "800"], "above --size-max-mi"),
         (vec!["--size-min-mi", "-1"], "1 to 100000"),
         (vec!["--size-median-mi", "NaN"], "1 to 100000"),

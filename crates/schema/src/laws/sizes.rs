@@ -51,6 +51,9 @@ pub const SPELLINGS: [(&str, &str); 6] = [
     ),
 ];
 
+/// Other names of laws, and the names in [`SPELLINGS`].
+pub const ALIASES: [(&str, &str); 2] = [("constant", "det"), ("exponential", "exp")];
+
 /// A law of positive sizes with mean one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeLaw {
@@ -96,7 +99,7 @@ impl SizeLaw {
         Self::Hyperexponential { p }
     }
 
-    /// Reads a spelling of [`SPELLINGS`]; `constant` and `exponential` are read too.
+    /// Reads a spelling of [`SPELLINGS`], where a name of [`ALIASES`] may stand too.
     ///
     /// # Errors
     /// A lower-case reason with the bound.
@@ -104,9 +107,13 @@ impl SizeLaw {
         let mut pieces = text.split(':');
         let name = pieces.next().unwrap_or_default();
         let values: Vec<&str> = pieces.collect();
+        let name = ALIASES
+            .iter()
+            .find(|(alias, _)| *alias == name)
+            .map_or(name, |(_, law)| law);
         match (name, values.as_slice()) {
-            ("det" | "constant", []) => Ok(Self::Constant),
-            ("exp" | "exponential", []) => Ok(Self::Exponential),
+            ("det", []) => Ok(Self::Constant),
+            ("exp", []) => Ok(Self::Exponential),
             ("lognormal", []) => Ok(Self::log_normal(DEFAULT_CV)),
             ("lognormal", [cv]) => bounded("CV", cv, SIZE_CV).map(Self::log_normal),
             ("h2", [scv]) => bounded("SCV", scv, SCV).map(Self::hyperexponential),
@@ -261,16 +268,31 @@ fn bounded(name: &str, text: &str, bounds: RangeInclusive<f64>) -> Result<f64, S
 
 /// What a law may be called.
 fn names() -> impl Iterator<Item = &'static str> {
-    let short = SPELLINGS.map(|(form, _)| form.split([':', '[']).next().unwrap_or(form));
-    short.into_iter().chain(["constant", "exponential"])
+    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    SPELLINGS
+        .iter()
+        .map(|(form, _)| name_of(form))
+        .chain(aliases)
+}
+
+/// What stands before the values of a form.
+pub(crate) fn name_of(form: &str) -> &str {
+    form.split([':', '[']).next().unwrap_or(form)
+}
+
+/// Every spelling, those of other names included, for messages.
+pub(crate) fn forms() -> Vec<&'static str> {
+    let forms = SPELLINGS.iter().map(|(form, _)| *form);
+    forms
+        .chain(ALIASES.iter().map(|(alias, _)| *alias))
+        .collect()
 }
 
 fn unknown(name: &str) -> String {
-    let forms = SPELLINGS.map(|(form, _)| form);
     let what = match nearest(name, names()) {
         Some(near) if near == name => format!("wrong number of values after \"{name}\""),
         Some(near) => format!("unknown size law \"{name}\"; did you mean \"{near}\"?"),
         None => format!("unknown size law \"{name}\""),
     };
-    format!("{what} (allowed: {})", forms.join(", "))
+    format!("{what} (allowed: {})", forms().join(", "))
 }

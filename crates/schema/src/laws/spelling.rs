@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::arrivals::{Arrivals, Leg, MAX_LEGS};
+use super::sizes::name_of;
 use crate::duration;
 use crate::problem::nearest;
 
 /// Every spelling with what it means; help texts are made from it.
 ///
 /// RATE is a number of requests a second (`80` or `80rps`) or a share of a stated capacity (`60%`).
-pub const SPELLINGS: [(&str, &str); 7] = [
+pub const SPELLINGS: [(&str, &str); 8] = [
     (
         "constant:GAP",
         "one request every GAP, such as constant:10ms",
@@ -21,8 +22,9 @@ pub const SPELLINGS: [(&str, &str); 7] = [
     ),
     (
         "gamma:RATE:CV",
-        "gamma gaps, bursty for a CV above 1: gamma:80:3 or bursty:80:3",
+        "gamma gaps, bursty for a CV above 1: gamma:80:3",
     ),
+    ("bursty:RATE:CV", "the same"),
     (
         "sine:RATE:AMPLITUDE:PERIOD",
         "Poisson, the rate swings by AMPLITUDE (0 to 1) of its mean: sine:80:0.5:60s",
@@ -88,7 +90,8 @@ impl Arrivals {
 
 fn unknown_process(process: &str) -> String {
     let forms: Vec<&str> = SPELLINGS.iter().map(|(form, _)| *form).collect();
-    let near = match nearest(process, Arrivals::PROCESSES) {
+    let names = forms.iter().map(|form| name_of(form));
+    let near = match nearest(process, names) {
         Some(near) => format!("; did you mean \"{near}\"?"),
         None => String::new(),
     };

@@ -2,7 +2,8 @@
 
 use crate::duration;
 use crate::laws::arrivals::{self, Rates};
-use crate::laws::sizes::SizeLaw;
+use crate::laws::sizes::{self, SizeLaw};
+use crate::problem::nearest;
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,7 +39,8 @@ impl FromStr for Span {
                 format!("\"{text}\" is no number of mean service times such as 2S")
             });
         }
-        let long = duration::parse(text)?;
+        let long = duration::parse(text)
+            .map_err(|why| format!("{why}, or one of mean sizes such as 2S"))?;
         Ok(Self::Seconds(long.as_secs_f64()))
     }
 }
@@ -67,12 +69,19 @@ impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "workload" => Ok(Self::Workload),
-            _ => SizeLaw::parse(text).map(Self::Law),
+        if text == WORKLOAD {
+            return Ok(Self::Workload);
+        }
+        match SizeLaw::parse(text) {
+            Ok(law) => Ok(Self::Law(law)),
+            Err(why) if SizeLaw::is_named(text) => Err(why),
+            Err(_) => Err(unknown(text, sizes::forms().into_iter().chain([WORKLOAD]))),
         }
     }
 }
+
+/// Word for what the workload says itself, of sizes and of arrivals.
+const WORKLOAD: &str = "workload";
 
 /// When requests come.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,15 +98,31 @@ pub enum Arrivals {
     Workload,
 }
 
+impl Arrivals {
+    /// Those that are one word.
+    const WORDS: [(&str, Self); 3] = [
+        ("poisson", Self::Poisson),
+        ("constant", Self::Constant),
+        (WORKLOAD, Self::Workload),
+    ];
+
+    /// Every spelling, for messages: the words, the laws of gaps, the processes with and without a rate.
+    fn forms() -> impl Iterator<Item = &'static str> {
+        let words = Self::WORDS.into_iter().map(|(word, _)| word);
+        let gaps = sizes::forms()
+            .into_iter()
+            .filter(|form| *form != "constant");
+        let processes = arrivals::SPELLINGS.into_iter().map(|(form, _)| form);
+        words.chain(gaps).chain(processes)
+    }
+}
+
 impl FromStr for Arrivals {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "poisson" => return Ok(Self::Poisson),
-            "constant" => return Ok(Self::Constant),
-            "workload" => return Ok(Self::Workload),
-            _ => {}
+        if let Some((_, word)) = Self::WORDS.into_iter().find(|(word, _)| *word == text) {
+            return Ok(word);
         }
         match SizeLaw::parse(text) {
             Ok(law) => return Ok(Self::Renewal(law)),
@@ -112,7 +137,17 @@ impl FromStr for Arrivals {
             full_rps: Some(100.0),
             default_rps: Some(100.0),
         };
-        arrivals::Arrivals::parse(text, some).map(|_| Self::Process(text.into()))
+        let is_named = Self::forms().any(|form| sizes::name_of(form) == sizes::name_of(text));
+        match arrivals::Arrivals::parse(text, some) {
+            Ok(_) => Ok(Self::Process(text.into())),
+            Err(why) if is_named => Err(why),
+            Err(_) => {
+                let what = unknown(text, Self::forms());
+                Err(format!(
+                    "{what}; a RATE may be left out where a load or a rate is given"
+                ))
+            }
+        }
     }
 }
 
@@ -142,6 +177,17 @@ pub enum Discipline {
     },
 }
 
+impl Discipline {
+    /// Every spelling.
+    const FORMS: [&str; 5] = [
+        "ps",
+        "fcfs",
+        "quota[:PERIOD[:HOST_CORES]]",
+        "quantum:STEP",
+        "weighted[:uncapped]",
+    ];
+}
+
 impl FromStr for Discipline {
     type Err = String;
 
@@ -169,11 +215,7 @@ impl FromStr for Discipline {
             "quantum" => Self::Quantum {
                 step: positive(rest.unwrap_or(""))?,
             },
-            _ => {
-                return Err(unknown(
-                    "ps, fcfs, quota[:PERIOD[:HOST_CORES]], quantum:STEP, weighted[:uncapped]",
-                ));
-            }
+            _ => return Err(unknown(text, Self::FORMS)),
         })
     }
 }
@@ -193,7 +235,11 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("exp:") {
             Some(mean) => mean.parse().map(Self::Exp),
-            None => text.parse().map(Self::Constant),
+            None => {
+                let span: Result<Span, String> = text.parse();
+                span.map(Self::Constant)
+                    .map_err(|why| format!("{why}, or exp: and their mean"))
+            }
         }
     }
 }
@@ -207,15 +253,18 @@ pub enum PollPhase {
     Spread,
 }
 
+impl PollPhase {
+    const WORDS: [(&str, Self); 2] = [("together", Self::Together), ("spread", Self::Spread)];
+}
+
 impl FromStr for PollPhase {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "together" => Ok(Self::Together),
-            "spread" => Ok(Self::Spread),
-            _ => Err(unknown("together, spread")),
-        }
+        let named = Self::WORDS.into_iter().find(|(word, _)| *word == text);
+        named
+            .map(|(_, phase)| phase)
+            .ok_or_else(|| unknown(text, Self::WORDS.map(|(word, _)| word)))
     }
 }
 
@@ -269,8 +318,17 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn unknown(known: &str) -> String {
-    format!("unknown word (allowed: {known})")
+/// Nobody knows the word that a text begins with; `forms` are all that are known.
+fn unknown(text: &str, forms: impl IntoIterator<Item = &'static str>) -> String {
+    let forms: Vec<&str> = forms.into_iter().collect();
+    let near = match nearest(
+        sizes::name_of(text),
+        forms.iter().map(|form| sizes::name_of(form)),
+    ) {
+        Some(near) => format!("; did you mean \"{near}\"?"),
+        None => String::new(),
+    };
+    format!("unknown word{near} (allowed: {})", forms.join(", "))
 }
 
 fn bare<T>(rest: Option<&str>, value: T) -> Result<T, String> {

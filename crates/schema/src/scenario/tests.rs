@@ -100,6 +100,82 @@ fn what_is_wrong_is_named_with_its_place_and_bound() {
     }
 }
 
+const LAWS: &str = "det, exp, lognormal[:CV], h2:SCV, pareto:A, bimodal:RATIO:SHARE";
+
+#[test]
+fn an_unknown_word_is_answered_with_every_word_that_is_known() {
+    let processes = "constant:GAP, constant:RATE, poisson:RATE, gamma:RATE:CV, bursty:RATE:CV, \
+        sine:RATE:AMPLITUDE:PERIOD, ramp:FROM:TO:OVER, ramp:FROM:TO:OVER:TO:OVER..";
+    let arrivals = format!(
+        "(allowed: poisson, constant, workload, {LAWS}, exponential, {processes}); a RATE may be left out"
+    );
+    let sizes = format!("(allowed: {LAWS}, constant, exponential, workload)");
+    let cases = [
+        ("arrivals", "nonsense", arrivals.as_str()),
+        ("sizes", "nonsense", &sizes),
+        ("sizes", "workloads", "did you mean \"workload\"?"),
+        ("arrivals", "poison", "did you mean \"poisson\"?"),
+        (
+            "arrivals",
+            "gamma:80:x",
+            "coefficient of variation \"x\" is not a number",
+        ),
+        (
+            "discipline",
+            "nonsense",
+            "(allowed: ps, fcfs, quota[:PERIOD[:HOST_CORES]], quantum:STEP, weighted[:uncapped])",
+        ),
+        ("poll_phase", "nonsense", "(allowed: together, spread)"),
+        ("protection", "nonsense", "(allowed: plain, guarded)"),
+        (
+            "network_delay",
+            "nonsense",
+            "100ms, 2.5s or 10min, or one of mean sizes such as 2S, or exp: and their mean",
+        ),
+        (
+            "poll",
+            "100",
+            "\"100\" has no unit; expected a number with a unit such as 100ms, 2.5s or 10min, or one of mean sizes such as 2S",
+        ),
+    ];
+    for (field, text, expected) in cases {
+        let told = Scenario::default().set(field, "--flag", text);
+        let told = told.expect_err(text).to_string();
+        assert!(told.starts_with("--flag: "), "{told}");
+        assert!(told.contains(expected), "{field}: {told}");
+    }
+}
+
+/// What the lists say may be spelled, values filled in.
+#[test]
+fn every_word_of_the_lists_is_read() {
+    let cases = [
+        (
+            "arrivals",
+            "poisson constant workload det exp exponential lognormal lognormal:2 h2:4 pareto:2 \
+            bimodal:5:0.1 constant:10ms constant:60% poisson:80 gamma:80:3 bursty:80:3 gamma:3 \
+            sine:80:0.5:60s sine:0.5:60s ramp:20:80:60s ramp:20%:80%:30s:20%:0s",
+        ),
+        (
+            "sizes",
+            "det exp lognormal lognormal:2 h2:4 pareto:2 bimodal:5:0.1 constant exponential workload",
+        ),
+        (
+            "discipline",
+            "ps fcfs quota quota:50ms quota:50ms:8 quantum:1ms weighted weighted:uncapped",
+        ),
+        ("poll_phase", "together spread"),
+        ("protection", "plain guarded"),
+        ("network_delay", "1ms 2S exp:1ms exp:2S"),
+    ];
+    for (field, words) in cases {
+        for word in words.split_whitespace() {
+            let set = Scenario::default().set(field, "--flag", word);
+            assert_eq!(set, Ok(()), "{field} {word}");
+        }
+    }
+}
+
 #[test]
 fn a_list_of_models_is_as_many_models() {
     let text = r#"{"model":["a.plbtab","live=b,c.plbtab"]}"#;

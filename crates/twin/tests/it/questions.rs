@@ -59,7 +59,7 @@ fn impossible_questions_are_refused_with_the_bound() {
             &["optimum", "--load", "0.5", "--mean-mi", "-3"],
             "0.001 to 1e9",
         ),
-        (&["validate", "--only", "A99"], "A1 to A28"),
+        (&["validate", "--only", "A99"], "(allowed: A1, A2, "),
     ];
     for (arguments, said) in cases {
         let output = twin(arguments);

@@ -1,7 +1,9 @@
 use statrs::distribution::{ContinuousCDF, Exp, LogNormal, Pareto};
 
 use super::{assert_law, mean};
-use crate::laws::sizes::{SizeLaw, TASK_SIZE_MI, noise_fits, noisy_mi};
+use crate::laws::sizes::{
+    ALIASES, SPELLINGS, SizeLaw, TASK_SIZE_MI, name_of, noise_fits, noisy_mi,
+};
 use crate::rng::{Purpose, stream};
 
 const DRAWS: usize = 100_000;
@@ -157,4 +159,20 @@ fn a_wrong_spelling_is_refused_with_the_bound() {
     }
     assert_eq!(SizeLaw::parse("constant"), Ok(SizeLaw::Constant));
     assert_eq!(SizeLaw::parse("exponential"), Ok(SizeLaw::Exponential));
+}
+
+#[test]
+fn every_name_of_the_table_is_known_to_the_parser() {
+    let names = SPELLINGS.iter().map(|(form, _)| name_of(form));
+    for name in names.chain(ALIASES.iter().map(|(alias, _)| *alias)) {
+        assert!(SizeLaw::is_named(name));
+        for values in ["", ":2", ":2:0.5"] {
+            let read = SizeLaw::parse(&format!("{name}{values}"));
+            let why = read.err().unwrap_or_default();
+            assert!(!why.starts_with("unknown"), "{why}");
+        }
+    }
+    for (alias, name) in ALIASES {
+        assert_eq!(SizeLaw::parse(alias), SizeLaw::parse(name));
+    }
 }

@@ -1,4 +1,4 @@
-use crate::laws::arrivals::{Arrivals, Leg, Rates};
+use crate::laws::arrivals::{Arrivals, Leg, Rates, SPELLINGS};
 
 const STATED: Rates = Rates {
     full_rps: Some(200.0),
@@ -165,4 +165,15 @@ fn a_wrong_spelling_says_what_is_wrong_and_what_is_allowed() {
     let long = format!("ramp:1{}", ":2:3s".repeat(1001));
     let found = Arrivals::parse(&long, STATED).expect_err("too long");
     assert!(found.contains("1001 legs (allowed: up to 1000)"), "{found}");
+}
+
+#[test]
+fn every_process_of_the_table_is_known_to_the_parser_and_listed_by_it() {
+    let why = Arrivals::parse("sometimes", STATED).unwrap_err();
+    for (form, _) in SPELLINGS {
+        assert!(why.contains(form), "{form}: {why}");
+        let name = form.split(':').next().unwrap_or(form);
+        let why = Arrivals::parse(name, STATED).err().unwrap_or_default();
+        assert!(!why.starts_with("unknown"), "{why}");
+    }
 }
