@@ -163,7 +163,8 @@ macro_rules! scenario_flags {
 }
 
 scenario_flags! {
-    /// Strategy with parameters, such as p2c or peak-ewma:decay=5s (`balancer strategies` lists them)
+    /// Strategy with parameters, such as p2c or peak-ewma:decay=5s (`balancer strategies` lists them); a d
+    /// above the number of workers is refused here, where the pool is fixed
     #[arg(long, value_name = "S")]
     strategy: "strategy",
     /// Workload file: its requests at its times, or under other laws

@@ -3,6 +3,10 @@
 //! Distinct draws (default), or draws with replacement, where the same backend may come twice, as in
 //! Envoy and gRPC A48. Cost O(d), exactly d loads read. The two forms differ by 4 % in mean latency at
 //! ten backends, so say which one ran. Source: Mitzenmacher 2001.
+//!
+//! Distinct draws of as many as are eligible, or more, look at all of them, ties at random: the shortest
+//! queue. So any d is taken whatever the pool, which changes while a balancer runs. The twin's pool is
+//! fixed: there a d above the number of workers is a mistake, and is refused.
 
 use crate::backends::Backends;
 use crate::choose::{Credits, Draws, Ties, one_of_least};
@@ -19,7 +23,7 @@ pub const ENTRY: Entry = Entry {
             kind: Kind::Integer { min: 1, max: 64 },
             or: &[],
             default: "2",
-            summary: "how many are drawn",
+            summary: "how many are drawn; distinct ones of a smaller pool: all of it",
         },
         Parameter {
             name: "replacement",
