@@ -1,4 +1,4 @@
-//! What paired runs allow to say.
+//! What paired runs allow to say, and a mean of few runs with its interval.
 //!
 //! The unit is one run; a pair is a strategy's run and the baseline's under the same requests (one
 //! block of the testbed, one seed of the twin). A sign-flip test gives the p value, Holm corrects for
@@ -6,6 +6,12 @@
 //! computes the same figures independently from the rows. Pure: numbers in, numbers out.
 
 #![warn(missing_docs)]
+
+mod interval;
+mod sum;
+
+pub use interval::{Interval, student, welch};
+pub use sum::Sum;
 
 use rand_core::RngCore as _;
 use schema::rng::{Purpose, stream};

@@ -29,17 +29,9 @@ pub fn is_late(p99_ns: Option<f64>, bound_ns: f64, missing: u64) -> bool {
     p99_ns.is_some_and(|p99| p99 > bound_ns) || missing > 0
 }
 
-/// Quantile `q` of sorted latenesses in ns, linearly interpolated; none of nothing.
-pub fn quantile(sorted_ns: &[u64], q: f64) -> Option<f64> {
-    let at = q * sorted_ns.len().checked_sub(1)? as f64;
-    let (low, high) = (at.floor() as usize, at.ceil() as usize);
-    let below = sorted_ns[low] as f64;
-    Some(below + (at - at.floor()) * (sorted_ns[high] as f64 - below))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{bound_ns, is_late, is_missing, quantile};
+    use super::{bound_ns, is_late, is_missing};
 
     #[test]
     fn the_bound_is_a_millisecond_or_a_tenth_of_the_gap() {
@@ -67,17 +59,5 @@ mod tests {
         ] {
             assert!(!is_missing(error), "{error}");
         }
-    }
-
-    #[test]
-    fn quantiles_are_linear_between_order_statistics() {
-        assert_eq!(quantile(&[], 0.5), None);
-        assert_eq!(quantile(&[7], 0.99), Some(7.0));
-        assert_eq!(quantile(&[0, 10], 0.25), Some(2.5));
-        let values: Vec<u64> = (0..=100).collect();
-        assert_eq!(
-            [0.0, 0.5, 0.99, 1.0].map(|q| quantile(&values, q)),
-            [0.0, 50.0, 99.0, 100.0].map(Some)
-        );
     }
 }

@@ -19,6 +19,7 @@ pub mod manifest;
 pub mod origin;
 pub mod problem;
 pub mod protection;
+pub mod quantile;
 pub mod report;
 pub mod rng;
 pub mod row;

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use schema::lateness;
+use schema::quantile::quantile;
 
 use crate::outcome::{Fate, Outcome};
 
@@ -168,7 +169,7 @@ impl Tally {
         let sent = self.rows() - self.never_sent;
         self.lateness_ns.sort_unstable();
         self.latency_ns.sort_unstable();
-        let lateness_ns = |q| lateness::quantile(&self.lateness_ns, q);
+        let lateness_ns = |q| quantile(&self.lateness_ns, q, |ns| ns as f64);
         let lateness_us = |q| lateness_ns(q).map(|ns| ns / 1e3);
         let answered: u64 = self.containers.values().sum();
         Summary {

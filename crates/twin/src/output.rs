@@ -14,7 +14,6 @@
 mod backlog;
 mod batches;
 mod histogram;
-mod interval;
 mod paired;
 pub mod precision;
 mod verdict;
@@ -22,8 +21,8 @@ mod warm_up;
 
 pub use backlog::{Backlog, Growth};
 pub use batches::{Batches, Estimate};
+pub use evidence::{Interval, student};
 pub use histogram::Histogram;
-pub use interval::{Interval, student};
 pub use paired::Paired;
 pub use verdict::Verdict;
 pub use warm_up::WarmUp;

@@ -1,11 +1,8 @@
-//! Intervals over few runs: Student's t for a mean or for paired log-ratios, Welch's for unpaired.
-//! The analysis package computes the same figures independently from the rows.
+//! Figures of few runs as the summary writes them: what is not known is NaN, `null` in JSON. The analysis
+//! package computes the same figures independently from the rows.
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// Two-sided confidence of every interval.
-const CONFIDENCE: f64 = 0.95;
 /// A point with its 95 % bounds; what one block cannot give is NaN, `null` in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Interval {
@@ -37,62 +34,31 @@ impl Interval {
     }
 }
 
+impl From<evidence::Interval> for Interval {
+    fn from(of: evidence::Interval) -> Self {
+        let reach = Some(of.half_width).filter(|reach| reach.is_finite());
+        let reach = reach.unwrap_or(f64::NAN);
+        Self {
+            point: of.mean,
+            low: of.mean - reach,
+            high: of.mean + reach,
+        }
+    }
+}
+
 /// Mean with Student's t bounds; no bounds from fewer than two values.
 pub(crate) fn student(values: &[f64]) -> Interval {
-    if values.is_empty() {
-        return Interval::UNKNOWN;
-    }
-    let mean = mean(values);
-    if values.len() < 2 {
-        return Interval {
-            point: mean,
-            ..Interval::UNKNOWN
-        };
-    }
-    let standard_error = (variance(values) / values.len() as f64).sqrt();
-    around(mean, standard_error, values.len() as f64 - 1.0)
+    evidence::student(values).map_or(Interval::UNKNOWN, Interval::from)
 }
 
 /// Difference of means `b - a` of independent samples with unequal variances (Welch).
 pub(crate) fn welch(a: &[f64], b: &[f64]) -> Interval {
-    if a.is_empty() || b.is_empty() {
-        return Interval::UNKNOWN;
-    }
-    let difference = mean(b) - mean(a);
-    if a.len() < 2 || b.len() < 2 {
-        return Interval {
-            point: difference,
-            ..Interval::UNKNOWN
-        };
-    }
-    let (va, vb) = (variance(a) / a.len() as f64, variance(b) / b.len() as f64);
-    if va + vb == 0.0 {
-        return around(difference, 0.0, 1.0);
-    }
-    let freedom =
-        (va + vb).powi(2) / (va * va / (a.len() as f64 - 1.0) + vb * vb / (b.len() as f64 - 1.0));
-    around(difference, (va + vb).sqrt(), freedom)
-}
-
-fn around(point: f64, standard_error: f64, freedom: f64) -> Interval {
-    let t = StudentsT::new(0.0, 1.0, freedom)
-        .map_or(f64::NAN, |t| t.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)));
-    Interval {
-        point,
-        low: point - t * standard_error,
-        high: point + t * standard_error,
-    }
+    evidence::welch(a, b).map_or(Interval::UNKNOWN, Interval::from)
 }
 
 /// Quantile of sorted values, linearly interpolated; NaN without values.
 pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return f64::NAN;
-    };
-    let place = q * last as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(last);
-    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+    schema::quantile::quantile(sorted, q, |value| value).unwrap_or(f64::NAN)
 }
 
 /// Student's t of the slope of equally spaced values; infinite for an exact rising line, 0 for a

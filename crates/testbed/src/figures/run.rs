@@ -100,7 +100,7 @@ impl Run {
         let late_by = |r: &&Row| Some(r.sent_ns?.saturating_sub(r.intended_ns));
         let mut late_ns: Vec<u64> = measured.iter().filter_map(late_by).collect();
         late_ns.sort_unstable();
-        let late_at = |q| lateness::quantile(&late_ns, q);
+        let late_at = |q| schema::quantile::quantile(&late_ns, q, |ns| ns as f64);
         let late_at_ms = |q| late_at(q).map_or(f64::NAN, |ns| ns / 1e6);
         let missing = rows.iter().filter(|r| lateness::is_missing(&r.error));
         let mean_gap_ms = mean_gap_ms(rows);

@@ -6,8 +6,8 @@
 //! so: the run is too short. Cost: a few ns an observation; memory: 40 histograms of 80 KiB.
 
 use super::histogram::Histogram;
-use super::interval::{self, Interval};
 use crate::sum::Sum;
+use evidence::{Interval, student};
 
 /// Batches kept at most; half as many right after a merge.
 const MOST: usize = 40;
@@ -101,7 +101,7 @@ impl Batches {
     pub fn mean(&self) -> Option<Estimate> {
         let count = self.count();
         let batches = self.full.iter().chain([&self.open]);
-        let total = interval::sum(batches.map(|b| b.sum.value()));
+        let total = batches.map(|b| b.sum.value()).collect::<Sum>().value();
         let means = self.full.iter().map(|b| b.sum.value() / self.length as f64);
         (count > 0).then(|| estimate(total / count as f64, means.collect()))
     }
@@ -122,7 +122,7 @@ fn estimate(value: f64, mut batches: Vec<f64>) -> Estimate {
         batches = pairs.map(|p| f64::midpoint(p[0], p[1])).collect();
         is_correlated = correlation(&batches) > MOST_CORRELATION;
     }
-    let error = interval::student(&batches).filter(|_| batches.len() >= LEAST);
+    let error = student(&batches).filter(|_| batches.len() >= LEAST);
     Estimate {
         value,
         standard_error: error.map(|e: Interval| e.standard_error),
@@ -133,7 +133,7 @@ fn estimate(value: f64, mut batches: Vec<f64>) -> Estimate {
 
 /// Lag-1 correlation.
 fn correlation(values: &[f64]) -> f64 {
-    let mean = interval::sum(values.iter().copied()) / values.len() as f64;
+    let mean = values.iter().copied().collect::<Sum>().value() / values.len() as f64;
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
     let products = values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean));
     if squares > 0.0 {

@@ -1,6 +1,6 @@
 //! Two strategies under the same requests, seed by seed: the difference varies far less than either.
 
-use super::interval::{Interval, student};
+use evidence::{Interval, student};
 
 /// Results of two strategies, one pair for each seed.
 #[derive(Debug, Clone, Default, PartialEq)]
