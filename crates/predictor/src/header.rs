@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::objects::{objects, written};
 use crate::refusal::Refusal;
 
 /// Value of the `schema` field.
@@ -17,6 +18,7 @@ pub const MAX_APIS: usize = 200_000;
 
 /// What a table file says about itself. Fields that this version does not know are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Header {
     /// [`SCHEMA`].
     pub schema: String,
@@ -45,6 +47,7 @@ pub struct Header {
 /// R² of two ways of splitting the rows: neighboring rows share the window of the last fifty
 /// latencies, so a random split flatters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Splits {
     /// A seeded permutation.
     pub random: R2,
@@ -54,6 +57,7 @@ pub struct Splits {
 
 /// Share of the variance explained; absent where it is undefined (too few rows).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct R2 {
     /// On the rows that chose the number of trees, so optimistic.
     pub validation: Option<f64>,
@@ -63,6 +67,7 @@ pub struct R2 {
 
 /// Where the training rows came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct TrainedOn {
     /// The strategy that was routing, such as `round-robin`.
     pub strategy: String,
@@ -93,6 +98,7 @@ pub enum Statistics {
 
 /// One run-time input and the values at which predictions change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Axis {
     /// Name of the input.
     pub feature: String,
@@ -140,6 +146,7 @@ impl Features {
 
 /// What a container is to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Shape {
     /// CPU cores.
     pub cores: f64,
@@ -150,6 +157,7 @@ pub struct Shape {
 /// What an API is to the model: both set for a trained one; without `url` the stand-in for unknown
 /// URLs of that method; without both the stand-in for unknown methods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct ApiName {
     /// HTTP method, in capitals.
     pub method: Option<String>,
@@ -289,3 +297,6 @@ fn same(field: &str, got: &str, want: &str) -> Result<(), Refusal> {
         .value(got)
         .allowed(want))
 }
+
+objects!(Header, Splits, R2, TrainedOn, Axis, Shape, ApiName);
+written!(Header, Splits, R2, TrainedOn, Axis, Shape, ApiName);

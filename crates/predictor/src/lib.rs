@@ -14,6 +14,7 @@
 pub mod catboost;
 pub mod header;
 mod index;
+mod objects;
 pub mod refusal;
 pub mod table;
 

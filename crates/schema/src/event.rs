@@ -12,6 +12,7 @@ pub const SCHEMA: &str = "plumbline.events/1";
 
 /// One backend as the dispatcher knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Member {
     /// Dispatcher's id; given once, never reused in a run.
     pub id: u32,
@@ -33,6 +34,7 @@ pub struct Member {
 
 /// What the dispatcher knew of one candidate at a pick.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Candidate {
     /// Backend id.
     pub id: u32,
@@ -293,6 +295,8 @@ impl Event {
         }
     }
 }
+
+crate::objects!(Member, Candidate);
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ pub mod lateness;
 pub mod laws;
 pub mod load_report;
 pub mod manifest;
+pub mod objects;
 pub mod origin;
 pub mod problem;
 pub mod protection;

@@ -11,6 +11,7 @@ pub const SCHEMA: &str = "plumbline.manifest/1";
 
 /// One result folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: String,
@@ -65,6 +66,7 @@ pub struct Manifest {
 
 /// Versions of what ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Versions {
     /// Version of the testbed.
     pub plumbline: String,
@@ -80,6 +82,7 @@ pub struct Versions {
 
 /// A latency model as it was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Model {
     /// Its name.
     pub name: String,
@@ -89,6 +92,7 @@ pub struct Model {
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Host {
     /// Operating system and kernel.
     pub system: String,
@@ -109,6 +113,7 @@ pub struct Host {
 
 /// How the programs were started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Backend {
     /// `process` or `docker`.
     pub kind: String,
@@ -130,6 +135,7 @@ pub struct Backend {
 
 /// One worker as configured and as the engine reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct WorkerLimits {
     /// Backend name.
     pub name: String,
@@ -149,6 +155,7 @@ pub struct WorkerLimits {
 
 /// The emulation of speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Burn {
     /// Pinned speed of a lane, MIPS.
     pub mips_per_core: f64,
@@ -164,6 +171,7 @@ pub struct Burn {
 
 /// The workload in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Workload {
     /// Its name.
     pub name: String,
@@ -195,6 +203,7 @@ pub enum ArmState {
 
 /// One strategy replayed once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Arm {
     /// Identity in rows.csv.
     pub run_id: String,
@@ -265,3 +274,15 @@ impl Arm {
             .map(|why| format!("{}: {why}", self.run_id))
     }
 }
+
+crate::objects!(
+    Manifest,
+    Versions,
+    Model,
+    Host,
+    Backend,
+    WorkerLimits,
+    Burn,
+    Workload,
+    Arm
+);

@@ -78,6 +78,7 @@ pub struct Limits {
 /// All of them. The default is `plain`: none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(remote = "Self")]
 pub struct Rules {
     /// Who is barred after failing, and for how long.
     pub ejection: Ejection,
@@ -140,6 +141,7 @@ pub enum Mode {
 /// Rules of ejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(remote = "Self")]
 pub struct Ejection {
     /// Whether they hold.
     pub mode: Mode,
@@ -251,6 +253,8 @@ pub enum Step {
     /// It is back in service.
     Readmitted,
 }
+
+crate::objects!(Rules, Ejection);
 
 #[cfg(test)]
 mod tests {

@@ -18,6 +18,7 @@ pub enum Source {
 
 /// One report. Fields a source does not carry are absent; absent never means zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Report {
     /// How it came.
     pub source: Source,
@@ -95,3 +96,5 @@ impl Report {
         }
     }
 }
+
+crate::objects!(Report);

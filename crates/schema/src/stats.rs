@@ -43,6 +43,7 @@ impl std::fmt::Display for Discipline {
 
 /// What `/stats` answers. A mean of nothing is null, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Stats {
     /// The worker's name.
     pub container: String,
@@ -122,6 +123,8 @@ impl Stats {
         }
     }
 }
+
+crate::objects!(Stats);
 
 #[cfg(test)]
 mod tests;

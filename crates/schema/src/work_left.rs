@@ -9,6 +9,7 @@ pub const MAX_BYTES: usize = 16 << 10;
 
 /// Work left of one held job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct WorkLeft {
     /// The request's `x-request-id`.
     pub request_id: String,
@@ -46,6 +47,8 @@ pub fn parse(header: &str) -> Option<Vec<WorkLeft>> {
     };
     parts.map(job).collect()
 }
+
+crate::objects!(WorkLeft);
 
 #[cfg(test)]
 mod tests {

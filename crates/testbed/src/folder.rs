@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use schema::json::Fields;
 use schema::manifest::{Arm, ArmState, Manifest};
 use schema::problem::{Problem, Problems};
 use schema::row::{self, Row};
@@ -140,7 +141,8 @@ impl Folder {
 
     /// The marker of a finished arm whose rows are still what it says.
     pub(crate) fn finished(&self, arm: &Arm) -> Option<DoneMarker> {
-        let marker: DoneMarker = serde_json::from_slice(&fs::read(self.marker(arm)).ok()?).ok()?;
+        let Fields(marker): Fields<DoneMarker> =
+            serde_json::from_slice(&fs::read(self.marker(arm)).ok()?).ok()?;
         let same = digest_file(&self.part(arm)).ok()? == marker.sha256;
         same.then_some(marker)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Export {
     pub(super) features_info: Features,
     #[serde(default)]
@@ -14,6 +15,7 @@ pub(super) struct Export {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Features {
     #[serde(default)]
     pub(super) float_features: Vec<Float>,
@@ -28,6 +30,7 @@ pub(super) struct Features {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Float {
     #[serde(default)]
     pub(super) feature_id: String,
@@ -38,6 +41,7 @@ pub(super) struct Float {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Categorical {
     #[serde(default)]
     pub(super) feature_id: String,
@@ -46,6 +50,7 @@ pub(super) struct Categorical {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Ctr {
     pub(super) identifier: String,
     pub(super) elements: Vec<Element>,
@@ -78,6 +83,7 @@ pub(super) enum Element {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct CtrData {
     pub(super) hash_map: Vec<Entry>,
     pub(super) hash_stride: usize,
@@ -86,12 +92,14 @@ pub(super) struct CtrData {
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Tree {
     pub(super) splits: Option<Vec<Split>>,
     pub(super) leaf_values: Vec<f64>,
 }
 
 #[derive(Debug, serde::Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Split {
     pub(super) split_index: usize,
 }
@@ -127,3 +135,14 @@ impl<'de> Deserialize<'de> for Entry {
         deserializer.deserialize_any(HashOrCount)
     }
 }
+
+crate::objects::objects!(
+    Export,
+    Features,
+    Float,
+    Categorical,
+    Ctr,
+    CtrData,
+    Tree,
+    Split
+);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schema::json::Fields;
 use schema::report::Source;
 use serde::Deserialize;
 
@@ -36,7 +37,7 @@ struct Line {
     #[serde(default)]
     attempt: u32,
     backend: Option<u32>,
-    report: Option<Sample>,
+    report: Option<Fields<Sample>>,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ impl Log {
         let mut log = Self::default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (i, line) in whole.lines().enumerate() {
-            let line: Line =
+            let Fields(line): Fields<Line> =
                 serde_json::from_str(line).map_err(|e| format!("line {}: {e}", i + 1))?;
             log.take(run_id, &line);
         }
@@ -71,7 +72,7 @@ impl Log {
                 let seq = seq.and_then(|seq| seq.parse().ok());
                 self.picks.extend(seq.map(|seq: u64| (seq, t_ns)));
             }
-            ("stats", _, Some(sample)) if sample.source == Source::Poll => {
+            ("stats", _, Some(Fields(sample))) if sample.source == Source::Poll => {
                 let backend = line.backend.unwrap_or_default();
                 self.polls.push((backend, sample.sampled_at_ns, t_ns));
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use schema::event::Event;
+use schema::json::Fields;
 use schema::manifest::{Arm, ArmState, GENERATOR_SATURATED, NEVER_SENT};
 use schema::row::Row;
 use schema::stats::Stats;
@@ -228,7 +229,8 @@ fn parse_log(path: &Path) -> anyhow::Result<Vec<Event>> {
         .lines()
         .enumerate()
         .map(|(i, line)| {
-            serde_json::from_str(line)
+            serde_json::from_str::<Fields<Event>>(line)
+                .map(|Fields(event)| event)
                 .with_context(|| format!("{}:{}: not an event", path.display(), i + 1))
         })
         .collect()

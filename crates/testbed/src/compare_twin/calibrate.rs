@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use schema::json::Fields;
 use schema::manifest::{Arm, Manifest, WorkerLimits};
 use schema::problem::{Problem, Problems};
 use schema::row::Row;
@@ -58,7 +59,7 @@ fn read(path: &Path) -> anyhow::Result<Calibration> {
         let problem = Problem::new(field, value, what).in_source(&source);
         Problems::from(problem.next("make one with `testbed compare-twin RESULTS --out DIR`"))
     };
-    let read: Calibration = serde_json::from_slice(&bytes)
+    let Fields(read): Fields<Calibration> = serde_json::from_slice(&bytes)
         .map_err(|e| refuse("", String::new(), format!("no calibration: {e}")))?;
     if read.schema != speed::SCHEMA {
         return Err(refuse("schema", read.schema, format!("is not {}", speed::SCHEMA)).into());

@@ -35,7 +35,10 @@ fn wrong_arguments_end_with_2_and_say_what_is_known() {
         (&["bench", "--load", "-1"], "allowed"),
         (&["bench", "--ask-first", "3"], "unit"),
         (&["bench", "--ask-first", "-3ms"], "-3ms"),
-        (&["bench", "--ask-first", "10h"], "between 1ms and 1s, or off"),
+        (
+            &["bench", "--ask-first", "10h"],
+            "between 1ms and 1s, or off",
+        ),
         (&["up", "--port", "0"], "1..=65535"),
         (&["up", "--admin-port", "0"], "1..=65535"),
         (&["up", "--port", "65536"], "1..=65535"),

@@ -3,6 +3,7 @@
 
 use super::refuse;
 use schema::event::{Member, Status};
+use schema::json::Fields;
 use schema::problem::{Problem, Problems};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub(super) fn read(path: &Path, run_id: &str, names: &[&str]) -> Result<Vec<Disp
     };
     for (line, at) in BufReader::new(lines).split(b'\n').zip(1..) {
         let line = line.map_err(|e| log.problem(at, format!("cannot read it: {e}")))?;
-        let line = serde_json::from_slice(&line)
+        let Fields(line) = serde_json::from_slice(&line)
             .map_err(|e| log.problem(at, format!("not an event: {e}")))?;
         log.take(at, line)?;
     }

@@ -128,6 +128,8 @@ fn a_result_folder_is_judged_by_its_logs_as_its_rows_are() {
     refused("rows.csv: twin-1: 1999 rows of 3000; bring the recorded file back");
     fs::write(Path::new(root).join("manifest.json"), "{}").expect("written");
     refused("not a manifest");
+    fs::write(Path::new(root).join("manifest.json"), "[]").expect("written");
+    refused("not a manifest: invalid type: sequence, expected an object with named fields");
 }
 
 #[test]
