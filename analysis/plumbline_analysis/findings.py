@@ -435,15 +435,17 @@ def _verdict(ours: Interval | None, oracle: Interval | None) -> str:
 
 
 def bound_table(sweep: Sweep) -> str:
-    """The gap closed by all that own knowledge is worth, one cell a row."""
-    names = ["wl-mc", "wl-mc:draws=64", "wl-mc:reports=work", f"{ORACLE}:look-ahead=0.45"]
+    """What drawing worlds and playing them on is worth, one cell a row."""
+    names = ["wl-mc", "roll-out:ahead=0", "roll-out", "wl-mc:reports=work", "roll-out:reports=work"]
     rows = []
-    for pool, load in sweep.runs[["pool", "load"]].drop_duplicates().values:
-        cell = sweep.cell(pool=pool, load=load)
-        shares = [cell.gap_closed(name, LIVE, ORACLE) for name in names]
+    for place in places(sweep):
+        shares = [place.closed(name) for name in names]
+        percent = place.percent("roll-out")
         texts = ["unstable" if share is None else decimals(share, 2) for share in shares]
-        rows.append([f"{pool} {load:g}", *texts])
-    return table(["cell", *(f"`{name}`" for name in names)], rows)
+        change = "unstable" if percent is None else decimals(percent, 2)
+        rows.append([place.name, *texts, change])
+    header = [*(f"`{name}`" for name in names), "`roll-out`, % of live counts"]
+    return table(["cell", *header], rows)
 
 
 def balancers_table(sweep: Sweep) -> str:

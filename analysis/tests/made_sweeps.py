@@ -59,10 +59,11 @@ def write_findings(folder, closed=0.95, plb=1.25, asked=1.01, beside=1.0, worse=
     ]
     columns = ["pool", "load", "traffic", "discipline", "change"]
     (folder / "prediction.csv").write_text(rows(columns, cells))
-    means = {"weighted-least-request": 110.0, "wl-mc": 104.0, "wl-mc:draws=64": 103.0}
-    means |= {"wl-mc:reports=work": 101.0, "oracle-marginal": 100.0}
-    means["oracle-marginal:look-ahead=0.45"] = 99.0
-    (folder / "bound.csv").write_text(rows(["pool", "load"], [(("W", 0.6), means)]))
+    means = {"weighted-least-request": 110.0, "wl-mc": 104.0, "roll-out:ahead=0": 103.0}
+    means |= {"roll-out": 102.0, "wl-mc:reports=work": 101.0, "oracle-marginal": 100.0}
+    means["roll-out:reports=work"] = 99.0
+    cells = [(("W", 0.6, "light", "ps", "steady"), means)]
+    (folder / "bound.csv").write_text(rows(columns, cells))
     live = {"weighted-least-request": 110.0, "wl-mc": 110 * beside}
     means = {"wl-mc:reports=work": 100 * asked, TOLD_ORACLE: 100.0, **live}
     cells = [(("S", 0.6, asks), means) for asks in ("no", "first")]

@@ -35,6 +35,7 @@ pub mod prequal;
 pub mod random;
 pub mod rendezvous;
 pub mod request_hash;
+pub mod roll_out;
 pub mod round_robin;
 pub mod shortest_response;
 pub mod smooth_weighted_round_robin;

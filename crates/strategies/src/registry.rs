@@ -225,6 +225,7 @@ pub static ENTRIES: &[Entry] = &[
     catalog::plb_softmax::ENTRY,
     catalog::plb_p2c::ENTRY,
     catalog::wl_mc::ENTRY,
+    catalog::roll_out::ENTRY,
     catalog::oracle_own::ENTRY,
     catalog::oracle_marginal::ENTRY,
 ];

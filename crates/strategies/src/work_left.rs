@@ -10,11 +10,15 @@ pub(crate) mod company;
 pub mod cost;
 pub(crate) mod demand;
 pub(crate) mod jobs;
+pub(crate) mod left;
 pub(crate) mod load;
+pub(crate) mod placing;
 pub(crate) mod possible;
 pub(crate) mod price;
+pub(crate) mod recent;
 pub(crate) mod speed;
 pub(crate) mod told;
+pub(crate) mod worlds;
 
 pub use cost::{Cost, Queue, Sharing};
 pub use price::Price;

@@ -15,83 +15,59 @@ use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use crate::work_left::backlog::{Backlog, Reading, Reports, request_key};
 use crate::work_left::company::Company;
-use crate::work_left::cost::Cost;
 use crate::work_left::demand::Demand;
 use crate::work_left::jobs::Job;
+use crate::work_left::left::{Left, Needs, lefts};
 use crate::work_left::load::Load;
-use crate::work_left::possible::{draw_left_ms, draw_ms};
+use crate::work_left::placing::{LOOK_AHEAD, OBJECTIVE, Place, Placing};
 use crate::work_left::price::{DISCIPLINE, Price, serves_in_order};
 use crate::work_left::speed::{Rule, Sample, Speed};
 use schema::event::Status;
 use schema::report::Report;
 
-/// Part of the mean need that is left, on average, of a job in a queue about which nothing is known.
-const UNKNOWN_LEFT: f64 = 0.7;
-/// A job whose work left was told is never counted below this part of its class's mean.
-const TOLD_FLOOR: f64 = 0.01;
-/// Weight of (requests + 1) / cores: settles what would else be equal.
-const CROWD_MS: f64 = 0.001;
+/// The parameters.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    DISCIPLINE,
+    OBJECTIVE,
+    LOOK_AHEAD,
+    Parameter {
+        name: "demand-gain",
+        kind: Kind::Decimal {
+            min: 0.001,
+            max: 1.0,
+        },
+        or: &[],
+        default: "0.02",
+        summary: "weight of the newest completion in the mean need of its class",
+    },
+    Parameter {
+        name: "speed",
+        kind: Kind::Word(&["off", "ewma", "filter", "reported"]),
+        or: &[],
+        default: "ewma",
+        summary: "how the speed of a backend is told",
+    },
+    Parameter {
+        name: "speed-decay",
+        kind: Kind::Duration {
+            min_ns: 1_000_000_000,
+            max_ns: 600_000_000_000,
+        },
+        or: &[],
+        default: "30s",
+        summary: "time constant with which a speed returns to nominal",
+    },
+    Parameter {
+        name: "reports",
+        kind: Kind::Word(&["off", "counts", "work"]),
+        or: &[],
+        default: "off",
+        summary: "what of the workers' reports is read: nothing, counts, or (worker-told) work left",
+    },
+];
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
-    parameters: &[
-        DISCIPLINE,
-        Parameter {
-            name: "objective",
-            kind: Kind::Word(&["marginal", "own"]),
-            or: &[],
-            default: "marginal",
-            summary: "count the delay of others, or only the request's own time",
-        },
-        Parameter {
-            name: "look-ahead",
-            kind: Kind::Decimal { min: 0.0, max: 1.0 },
-            or: &[],
-            default: "0.45",
-            summary: "part of the time on an idle backend that is not counted",
-        },
-        Parameter {
-            name: "demand-gain",
-            kind: Kind::Decimal {
-                min: 0.001,
-                max: 1.0,
-            },
-            or: &[],
-            default: "0.02",
-            summary: "weight of the newest completion in the mean need of its class",
-        },
-        Parameter {
-            name: "speed",
-            kind: Kind::Word(&["off", "ewma", "filter", "reported"]),
-            or: &[],
-            default: "ewma",
-            summary: "how the speed of a backend is told",
-        },
-        Parameter {
-            name: "speed-decay",
-            kind: Kind::Duration {
-                min_ns: 1_000_000_000,
-                max_ns: 600_000_000_000,
-            },
-            or: &[],
-            default: "30s",
-            summary: "time constant with which a speed returns to nominal",
-        },
-        Parameter {
-            name: "reports",
-            kind: Kind::Word(&["off", "counts", "work"]),
-            or: &[],
-            default: "off",
-            summary: "what of the workers' reports is read: nothing, counts, or (worker-told) work left",
-        },
-        Parameter {
-            name: "draws",
-            kind: Kind::Integer { min: 0, max: 1000 },
-            or: &[],
-            default: "0",
-            summary: "draws of what own requests may still need, over which the price is averaged: a \
-                      yardstick, slow; 0: the price of their means",
-        },
-    ],
+    parameters: PARAMETERS,
     reads: &[
         Read::InFlight,
         Read::Latency,
@@ -119,20 +95,17 @@ struct State {
 
 /// What is the same for every backend in a pick.
 #[derive(Debug, Clone, Copy)]
-struct Pick {
-    /// Mean need of a request of any class.
-    typical_ms: f64,
-    /// Log-standard deviation of the needs within a class.
-    spread: f64,
+pub(super) struct Known {
+    /// What requests need.
+    pub(super) needs: Needs,
     /// Requests that would wait in one line for all cores.
     pressure: f64,
 }
 
 #[derive(Debug, Clone)]
-struct WlMc {
+pub(super) struct WlMc {
     in_order: bool,
-    marginal: bool,
-    look_ahead: f64,
+    placing: Placing,
     rule: Rule,
     decay_ns: f64,
     reading: Reading,
@@ -142,14 +115,10 @@ struct WlMc {
     company: Company,
     state: ById<Option<Box<State>>>,
     ranks: Vec<(BackendId, Rank)>,
-    /// Needs of the request itself that a price is averaged over; none: the price of the means.
-    sizes_ms: Vec<f64>,
-    draws: usize,
-    left_ms: Vec<f64>,
 }
 
 impl WlMc {
-    fn new(spec: &Spec, context: &Context) -> Self {
+    pub(super) fn new(spec: &Spec, context: &Context) -> Self {
         let rule = match () {
             () if spec.is("speed", "off") => Rule::Off,
             () if spec.is("speed", "filter") => Rule::Filter,
@@ -163,8 +132,7 @@ impl WlMc {
         };
         Self {
             in_order: serves_in_order(spec),
-            marginal: spec.is("objective", "marginal"),
-            look_ahead: spec.decimal("look-ahead").unwrap_or(0.45),
+            placing: Placing::new(spec),
             rule,
             decay_ns: spec.duration_ns("speed-decay").unwrap_or(30_000_000_000) as f64,
             reading: Reading {
@@ -176,9 +144,6 @@ impl WlMc {
             company: Company::default(),
             state: ById::default(),
             ranks: Vec::new(),
-            draws: spec.integer("draws").unwrap_or(0) as usize,
-            sizes_ms: Vec::new(),
-            left_ms: Vec::new(),
         }
     }
 
@@ -214,82 +179,94 @@ impl WlMc {
         self.load.waiting(cores, capacity)
     }
 
-    fn cost(&mut self, backend: &Backend, size_ms: f64, pick: Pick, rng: &mut Rng) -> f64 {
-        let Pick {
-            typical_ms,
-            spread,
-            pressure,
-        } = pick;
-        let (marginal, look_ahead) = (self.marginal, self.look_ahead);
-        let demand = &self.demand;
-        let Some(state) = self.state.of(backend.id).as_deref_mut() else {
+    fn cost(&mut self, backend: &Backend, size_ms: f64, known: Known) -> f64 {
+        let (placing, demand) = (self.placing, &self.demand);
+        let Some(State { price, backlog, .. }) = self.state.of(backend.id).as_deref_mut() else {
             return f64::INFINITY;
         };
-        let (backlog, price) = (&state.backlog, &mut state.price);
-        let jobs = &backlog.jobs;
-        let left = |job: &Job| {
-            let mean_ms = demand.of(job.class).unwrap_or(typical_ms);
-            match jobs.told_ms(job) {
-                Some(ms) => ms.max(TOLD_FLOOR * mean_ms),
-                None => (mean_ms - jobs.attained(job).effective_ms).max(spread * mean_ms),
-            }
-        };
-        let unlisted_ms = match price {
-            _ if backlog.unlisted() == 0 => 0.0,
-            Price::Sharing(_) => demand.left_of_one_found(),
-            Price::Queue(_) => UNKNOWN_LEFT * typical_ms,
-        };
-        let unlisted = std::iter::repeat_n(unlisted_ms, backlog.unlisted());
-        let running = jobs.iter().filter(|j| jobs.runs(j));
-        let waiting = jobs.iter().filter(|j| !jobs.runs(j));
-        let means = (running.clone().map(left))
-            .chain(unlisted.clone())
-            .chain(waiting.clone().map(left));
-
-        let (cores, speed) = (backend.cores, jobs.speed);
-        let cost = if self.sizes_ms.is_empty() {
-            price.cost(size_ms, means.clone())
-        } else {
-            let mut draw = |job: &Job| {
-                let mean_ms = demand.of(job.class).unwrap_or(typical_ms);
-                let attained_ms = jobs.attained(job).effective_ms;
-                match jobs.told_ms(job) {
-                    Some(_) => left(job),
-                    None => draw_left_ms(mean_ms, spread, attained_ms, left(job), rng),
-                }
-            };
-            let mut sum = Cost::default();
-            for size_ms in &self.sizes_ms {
-                self.left_ms.clear();
-                self.left_ms.extend(running.clone().map(&mut draw));
-                self.left_ms.extend(unlisted.clone());
-                self.left_ms.extend(waiting.clone().map(&mut draw));
-                sum += price.cost(*size_ms, self.left_ms.iter().copied());
-            }
-            sum / self.sizes_ms.len() as f64
-        };
-        let mut sum_ms = cost.own_ms;
-        if marginal {
-            sum_ms += match price {
-                Price::Sharing(_) => cost.others_ms - look_ahead * size_ms * (1.0 / cores).max(1.0),
-                // A long job in front keeps many waiting: it belongs where there are more servers.
-                Price::Queue(_) if look_ahead > 0.0 => {
-                    let waits = 0.2 * size_ms * means.sum::<f64>() / (cores * cores * typical_ms);
-                    let blocks = 0.12 * size_ms * size_ms / (cores * typical_ms);
-                    pressure * (waits + blocks) * speed
-                }
-                Price::Queue(_) => 0.0,
-            };
-        }
-        (sum_ms + CROWD_MS * (backlog.present() + 1.0) / cores) / speed
+        let place = place(backend, backlog, known);
+        let left_ms = lefts(backlog, price.discipline(), demand, known.needs).map(Left::ms);
+        placing.cost_ms(place, price, known.needs, size_ms, left_ms)
     }
 
-    /// The needs that the price of a request is averaged over, the same at every backend.
-    fn draw_sizes(&mut self, class: u32, pick: Pick, rng: &mut Rng) {
-        let mean_ms = self.demand.of(class).unwrap_or(pick.typical_ms);
-        self.sizes_ms.clear();
-        let draws = (0..self.draws).map(|_| draw_ms(mean_ms, pick.spread, rng));
-        self.sizes_ms.extend(draws);
+    /// What is known of a backend in this pick.
+    pub(super) fn station(
+        &self,
+        backend: &Backend,
+        known: Known,
+    ) -> Option<(Place, &Price, impl Iterator<Item = Left>)> {
+        let State { price, backlog, .. } = self.state.get(backend.id)?.as_deref()?;
+        let lefts = lefts(backlog, price.discipline(), &self.demand, known.needs);
+        Some((place(backend, backlog, known), price, lefts))
+    }
+
+    /// The eligible backends with their costs, as of the newest choice.
+    pub(super) fn ranks(&self) -> &[(BackendId, Rank)] {
+        &self.ranks
+    }
+
+    /// Whether all requests are own ones, or nearly, and every eligible backend runs at nominal speed, as
+    /// far as known.
+    pub(super) fn knows_all(&self, backends: &Backends) -> bool {
+        let nominal = |b: &Backend| {
+            let state = self.state.get(b.id).and_then(|s| s.as_deref());
+            state.is_none_or(|s| s.backlog.jobs.speed == 1.0)
+        };
+        !self.company.is_there() && backends.eligible().all(nominal)
+    }
+
+    /// What requests need.
+    pub(super) fn demand(&self) -> &Demand {
+        &self.demand
+    }
+
+    /// What of a placement counts.
+    pub(super) fn placing(&self) -> Placing {
+        self.placing
+    }
+
+    /// Moves all clocks to `now` and tells the speeds; `None` while no need is known.
+    pub(super) fn observe(&mut self, now: Time, backends: &Backends) -> Option<Known> {
+        for backend in backends.eligible() {
+            self.at(now, backend);
+        }
+        let typical_ms = self.demand.typical()?;
+        self.estimate_speeds(now, backends);
+        Some(Known {
+            needs: Needs {
+                typical_ms,
+                spread: self.demand.spread(),
+            },
+            pressure: self.pressure(backends),
+        })
+    }
+
+    /// The backend of the least cost.
+    pub(super) fn choose(
+        &mut self,
+        known: Option<Known>,
+        request: &Request<'_>,
+        backends: &Backends,
+        rng: &mut Rng,
+    ) -> Option<BackendId> {
+        let mut ranks = std::mem::take(&mut self.ranks);
+        ranks.clear();
+        for backend in backends.eligible() {
+            let cost = match known {
+                Some(known) => {
+                    let size_ms = self.demand.of(request.class);
+                    self.cost(backend, size_ms.unwrap_or(known.needs.typical_ms), known)
+                }
+                // Nothing is known yet: the fewest requests for its cores.
+                None => {
+                    let state = self.state.of(backend.id).as_deref();
+                    (state.map_or(0.0, |s| s.backlog.present()) + 1.0) / backend.cores
+                }
+            };
+            ranks.push((backend.id, Rank::of_load(cost)));
+        }
+        self.ranks = ranks;
+        choose::one_of_least_keyed(self.ranks.iter().copied(), rng)
     }
 
     fn estimate_speeds(&mut self, now: Time, backends: &Backends) {
@@ -330,6 +307,16 @@ impl WlMc {
     }
 }
 
+/// Where a request may be placed.
+fn place(backend: &Backend, backlog: &Backlog, known: Known) -> Place {
+    Place {
+        cores: backend.cores,
+        speed: backlog.jobs.speed,
+        present: backlog.present(),
+        pressure: known.pressure,
+    }
+}
+
 impl Strategy for WlMc {
     fn pick(
         &mut self,
@@ -338,38 +325,8 @@ impl Strategy for WlMc {
         backends: &Backends,
         rng: &mut Rng,
     ) -> Option<BackendId> {
-        for backend in backends.eligible() {
-            self.at(now, backend);
-        }
-        let known = self.demand.typical().map(|typical_ms| {
-            self.estimate_speeds(now, backends);
-            Pick {
-                typical_ms,
-                spread: self.demand.spread(),
-                pressure: self.pressure(backends),
-            }
-        });
-        if let Some(known) = known {
-            self.draw_sizes(request.class, known, rng);
-        }
-        let mut ranks = std::mem::take(&mut self.ranks);
-        ranks.clear();
-        for backend in backends.eligible() {
-            let cost = match known {
-                Some(known) => {
-                    let size_ms = self.demand.of(request.class).unwrap_or(known.typical_ms);
-                    self.cost(backend, size_ms, known, rng)
-                }
-                // Nothing is known yet: the fewest requests for its cores.
-                None => {
-                    let state = self.state.of(backend.id).as_deref();
-                    (state.map_or(0.0, |s| s.backlog.present()) + 1.0) / backend.cores
-                }
-            };
-            ranks.push((backend.id, Rank::of_load(cost)));
-        }
-        self.ranks = ranks;
-        choose::one_of_least_keyed(self.ranks.iter().copied(), rng)
+        let known = self.observe(now, backends);
+        self.choose(known, request, backends, rng)
     }
 
     fn on_dispatch(
