@@ -436,12 +436,14 @@ def _verdict(ours: Interval | None, oracle: Interval | None) -> str:
 
 def bound_table(sweep: Sweep) -> str:
     """What drawing worlds and playing them on is worth, one cell a row."""
-    names = ["wl-mc", "roll-out:ahead=0", "roll-out", "wl-mc:reports=work", "roll-out:reports=work"]
+    names = ["wl-mc", "roll-out:ahead=0", "roll-out", "roll-out:errors=2"]
+    names += ["wl-mc:reports=work", "roll-out:reports=work"]
     rows = []
     for place in places(sweep):
-        shares = [place.closed(name) for name in names]
+        ran = set(place.cell.runs["strategy"])
+        shares = [place.closed(name) if place.spelled(name) in ran else "" for name in names]
         percent = place.percent("roll-out")
-        texts = ["unstable" if share is None else decimals(share, 2) for share in shares]
+        texts = ["unstable" if share is None else share and decimals(share, 2) for share in shares]
         change = "unstable" if percent is None else decimals(percent, 2)
         rows.append([place.name, *texts, change])
     header = [*(f"`{name}`" for name in names), "`roll-out`, % of live counts"]

@@ -135,6 +135,6 @@ def test_what_own_knowledge_is_worth(folder):
     table = bound_table(read_sweep(folder() / "bound.csv"))
     row = [cell.strip() for cell in table.splitlines()[2].strip("|").split("|")]
     assert row == [
-        "W 0.6 ps", "0.60 (0.60..0.60)", "0.70 (0.70..0.70)", "0.80 (0.80..0.80)",
+        "W 0.6 ps", "0.60 (0.60..0.60)", "0.70 (0.70..0.70)", "0.80 (0.80..0.80)", "",
         "0.90 (0.90..0.90)", "1.10 (1.10..1.10)", "-7.27 (-7.27..-7.27)",
     ]  # fmt: skip
