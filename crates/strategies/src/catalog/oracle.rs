@@ -8,11 +8,9 @@ use crate::strategy::{Rng, Strategy};
 use crate::time::Time;
 use crate::values::{BackendId, Outcome, Request};
 use crate::work_left::jobs::{Job, Jobs};
+use crate::work_left::placing::CROWD_MS;
 use crate::work_left::price::{DISCIPLINE, Price, serves_in_order};
 use schema::report::{Report, Source};
-
-/// Weight of (requests + 1) / cores: settles what would else be equal.
-const CROWD_MS: f64 = 0.001;
 
 /// The parameters of both.
 pub(super) const PARAMETERS: &[Parameter] = &[

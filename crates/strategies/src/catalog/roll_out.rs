@@ -3,9 +3,10 @@
 //! `wl-mc` counts what a request costs if nobody comes after it. This draws what the requests in flight may
 //! still need and who comes next, plays every choice on with `wl-mc` placing those, and departs from
 //! the choice of `wl-mc` only where another is better beyond the chance of the draws (a guarded
-//! roll-out, Bertsekas and Tsitsiklis 1996, 6.1). Where it cannot know what is played, it is `wl-mc`: while
-//! other balancers' requests are more than a few, or a backend is believed to be slow. Cost: worlds x backends x arrivals x O(in_flight), some
-//! hundred microseconds; use it where requests take longer than that by far. Source: ours.
+//! roll-out, Bertsekas and Tsitsiklis 1996, 6.1). Where it cannot know what it would play, it is `wl-mc`:
+//! while other balancers' requests are more than a few, or a backend is believed to be slow. Cost: worlds
+//! x backends x arrivals x O(in_flight), some hundred microseconds; use it where requests take longer than
+//! that by far. Source: ours.
 
 use super::wl_mc::{self, WlMc};
 use crate::backends::Backends;
@@ -23,47 +24,56 @@ const LARGEST_POOL: usize = 16;
 /// Choices that are played: those which `wl-mc` likes best.
 const CHOICES: usize = 4;
 
+/// Its own parameters.
+const OWN: &[Parameter] = &[
+    Parameter {
+        name: "worlds",
+        kind: Kind::Integer { min: 1, max: 200 },
+        or: &[],
+        default: "40",
+        summary: "draws of what requests need and of who comes next",
+    },
+    Parameter {
+        name: "ahead",
+        kind: Kind::Integer { min: 0, max: 20 },
+        or: &[],
+        default: "10",
+        summary: "arrivals after the request that each of them is played on with",
+    },
+    Parameter {
+        name: "errors",
+        kind: Kind::Decimal {
+            min: 0.0,
+            max: 10.0,
+        },
+        or: &[],
+        default: "1",
+        summary: "standard errors by which a choice must be better than that of `wl-mc`",
+    },
+];
+
+/// Its own parameters, then those of `wl-mc`.
+const PARAMETERS: [Parameter; OWN.len() + wl_mc::PARAMETERS.len()] = {
+    let mut all = [OWN[0]; OWN.len() + wl_mc::PARAMETERS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = if i < OWN.len() {
+            OWN[i]
+        } else {
+            wl_mc::PARAMETERS[i - OWN.len()]
+        };
+        i += 1;
+    }
+    all
+};
+
 /// Registry entry.
 pub const ENTRY: Entry = Entry {
-    parameters: &[
-        Parameter {
-            name: "worlds",
-            kind: Kind::Integer { min: 1, max: 200 },
-            or: &[],
-            default: "40",
-            summary: "draws of what requests need and of who comes next",
-        },
-        Parameter {
-            name: "ahead",
-            kind: Kind::Integer { min: 0, max: 20 },
-            or: &[],
-            default: "10",
-            summary: "arrivals after the request that each of them is played on with",
-        },
-        Parameter {
-            name: "errors",
-            kind: Kind::Decimal {
-                min: 0.0,
-                max: 10.0,
-            },
-            or: &[],
-            default: "1",
-            summary: "standard errors by which a choice must be better than that of `wl-mc`",
-        },
-        wl_mc::PARAMETERS[0],
-        wl_mc::PARAMETERS[1],
-        wl_mc::PARAMETERS[2],
-        wl_mc::PARAMETERS[3],
-        wl_mc::PARAMETERS[4],
-        wl_mc::PARAMETERS[5],
-        wl_mc::PARAMETERS[6],
-    ],
-    ..Entry {
-        name: "roll-out",
-        summary: "the least added delay for all in worlds that are played on",
-        build: |spec, context| Box::new(RollOut::new(spec, context)),
-        ..wl_mc::ENTRY
-    }
+    name: "roll-out",
+    summary: "the least added delay for all in worlds that are played on",
+    parameters: &PARAMETERS,
+    build: |spec, context| Box::new(RollOut::new(spec, context)),
+    ..wl_mc::ENTRY
 };
 
 #[derive(Debug, Clone)]

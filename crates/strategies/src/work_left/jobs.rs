@@ -16,6 +16,27 @@ pub(crate) enum Discipline {
     Queue(usize),
 }
 
+impl Discipline {
+    /// How many of `n` jobs run.
+    pub(crate) fn running(self, n: usize) -> usize {
+        match self {
+            Self::Sharing => n,
+            Self::Queue(servers) => servers.min(n),
+        }
+    }
+
+    /// How fast each of them runs beside `n` in all, in cores, on `cores` at nominal speed.
+    pub(crate) fn rate(self, cores: f64, n: f64) -> f64 {
+        let rate = match self {
+            Self::Queue(servers) => cores / servers as f64,
+            Self::Sharing if n > cores => cores / n,
+            Self::Sharing => 1.0,
+        };
+        // A lone job of a backend with less than a core has only that much.
+        rate.min(cores)
+    }
+}
+
 /// One job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Job {
@@ -153,16 +174,9 @@ impl Jobs {
         dt_ms
     }
 
-    /// How fast a job runs, in cores at nominal speed.
+    /// How fast a job runs, in cores at nominal speed; `unlisted` more are there.
     fn rate(&self, cores: f64, unlisted: f64, discipline: Discipline) -> f64 {
-        let n = self.jobs.len() as f64 + unlisted;
-        let rate = match discipline {
-            Discipline::Queue(servers) => cores / servers as f64,
-            Discipline::Sharing if n > cores => cores / n,
-            Discipline::Sharing => 1.0,
-        };
-        // A lone job of a backend with less than a core has only that much.
-        rate.min(cores)
+        discipline.rate(cores, self.jobs.len() as f64 + unlisted)
     }
 
     /// Which of the others' running jobs ends first, and the core-ms left of it.
@@ -218,7 +232,7 @@ impl Jobs {
 
     /// Starts whoever has a server and does not run yet.
     pub(crate) fn start(&mut self, discipline: Discipline) {
-        let running = self.served(discipline);
+        let running = discipline.running(self.jobs.len());
         let clocks = self.clocks;
         // Whoever runs stands before whoever waits: only the tail of the running can be new.
         for job in self.jobs[..running].iter_mut().rev() {
@@ -226,14 +240,6 @@ impl Jobs {
                 break;
             }
             job.started = Some(clocks);
-        }
-    }
-
-    /// How many run.
-    fn served(&self, discipline: Discipline) -> usize {
-        match discipline {
-            Discipline::Sharing => self.jobs.len(),
-            Discipline::Queue(servers) => servers.min(self.jobs.len()),
         }
     }
 
@@ -284,7 +290,7 @@ impl Jobs {
         self.spare = known;
         self.foreign = self.jobs.iter().filter(|j| j.dispatch.is_none()).count();
         // Who runs is as the worker says, whatever was believed.
-        let running = self.served(discipline);
+        let running = discipline.running(self.jobs.len());
         for job in &mut self.jobs[..running] {
             job.started.get_or_insert(at);
         }

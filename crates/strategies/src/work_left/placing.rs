@@ -5,7 +5,7 @@ use super::price::Price;
 use crate::registry::{Kind, Parameter, Spec};
 
 /// Weight of (requests + 1) / cores: settles what would else be equal.
-const CROWD_MS: f64 = 0.001;
+pub(crate) const CROWD_MS: f64 = 0.001;
 
 /// The parameter `objective`.
 pub(crate) const OBJECTIVE: Parameter = Parameter {
