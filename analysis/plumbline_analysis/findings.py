@@ -438,16 +438,21 @@ def bound_table(sweep: Sweep) -> str:
     """What drawing worlds and playing them on is worth, one cell a row."""
     names = ["wl-mc", "roll-out:ahead=0", "roll-out", "roll-out:errors=2"]
     names += ["wl-mc:reports=work", "roll-out:reports=work"]
-    rows = []
-    for place in places(sweep):
-        ran = set(place.cell.runs["strategy"])
-        shares = [place.closed(name) if place.spelled(name) in ran else "" for name in names]
-        percent = place.percent("roll-out")
-        texts = ["unstable" if share is None else share and decimals(share, 2) for share in shares]
-        change = "unstable" if percent is None else decimals(percent, 2)
-        rows.append([place.name, *texts, change])
+
+    def closed(place: Place, name: str) -> str:
+        ran = place.spelled(name) in set(place.cell.runs["strategy"])
+        return _decimals(place.closed(name)) if ran else ""
+
+    rows = [
+        [place.name, *(closed(place, n) for n in names), _decimals(place.percent("roll-out"))]
+        for place in places(sweep)
+    ]
     header = [*(f"`{name}`" for name in names), "`roll-out`, % of live counts"]
     return table(["cell", *header], rows)
+
+
+def _decimals(value: Interval | None) -> str:
+    return "unstable" if value is None else decimals(value, 2)
 
 
 def balancers_table(sweep: Sweep) -> str:
